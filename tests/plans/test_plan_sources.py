@@ -129,7 +129,6 @@ PATHS = {
     "docs/ and .github/workflows/ci.yml:12": ("docs", ".github/workflows/ci.yml"),
     "app/[id]/page.tsx and **src/b.ts**": ("app/[id]/page.tsx", "src/b.ts"),
     "`run()` and `a b/c` and /etc/passwd and ../x.py": (),
-    "Correct `docs/my file.md` and `src/All parts/of it/a b.py`": ("docs/my file.md", "src/All parts/of it/a b.py"),
     "Run `bin/rails test spec/a.rb`, `./dev test a.py`, `scripts/a.sh b.md`, `bin/x -m a.py` or `git add b.md`": (),
 }
 

@@ -31,7 +31,6 @@ def build_plan(
     """Return the planner result of a source, and what keeps it from being valid or deserves a warning.
 
     ``priority`` and ``complexity`` are for items whose source states none.
-    More items than ``accord apply`` takes are a warning: it takes more where the caller says how many.
     """
     found: PlacedFindings = [*source.findings, *_repeated_ids(source.tasks)]
     open_tasks = [task for task in source.tasks if not task.is_done]
@@ -49,7 +48,8 @@ def build_plan(
     result = PlannerResult(role="planner", create=create, close=[], update=[])
     if not any(has_errors([each]) for _, each in found):
         found += _source_findings(result, open_tasks)
-        found += (("", replace(each, severity=Severity.WARNING)) for each in limit_findings(result, MOST_ITEMS))
+        many = limit_findings(result, MOST_ITEMS)  # a caller of `accord apply` may allow more
+        found += (("", replace(each, severity=Severity.WARNING)) for each in many)
     return result, found
 
 
@@ -73,7 +73,8 @@ def _item(task: SourceTask, spec: str, priority: str, complexity: str) -> Planne
 
 
 def _body(task: SourceTask, spec: str) -> str:
-    reference = spec if spec.startswith("#") or "#" in spec else as_code(spec)
+    reference = spec if "#" in spec else as_code(spec)
+    origin = f"Source: {as_code(task.file)}, {task.id}" if "#" not in task.file else ""
     parts = [
         ("## Objective", task.objective or task.title),
         ("## Spec Reference", f"- Spec: {reference}\n- Section(s): {task.section or task.title}"),
@@ -81,14 +82,10 @@ def _body(task: SourceTask, spec: str) -> str:
         ("### In Scope", "\n".join(f"- {as_code(path)}" for path in task.scope)),
         ("### Out of Scope", "\n".join(f"- {as_code(path)}" for path in task.out_of_scope) or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in dict.fromkeys(task.criteria))),
-        ("## Context", "\n".join(f"- {text}" for text in (_origin(task), *task.context) if text) or "None"),
+        ("## Context", "\n".join(f"- {text}" for text in (origin, *task.context) if text) or "None"),
         ("## Constraints", "\n".join(f"- {text}" for text in task.constraints) or "None"),
     ]
     return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
-
-
-def _origin(task: SourceTask) -> str:
-    return f"Source: {as_code(task.file)}, {task.id}" if "#" not in task.file else ""
 
 
 def _blockers(task: SourceTask, by_id: dict[str, SourceTask], items: dict[str, PlannedWorkItem]) -> list[str]:
@@ -146,7 +143,6 @@ def _missing_parts(task: SourceTask, item: PlannedWorkItem) -> Iterator[Finding]
 
 
 def _source_findings(result: PlannerResult, tasks: Sequence[SourceTask]) -> Iterator[tuple[str, Finding]]:
-    """Check the result as ``accord check`` does, with the places of the source."""
     for each in result_findings(result):
         steps = each.path.split("/")
         task = tasks[int(steps[2])] if len(steps) > 2 and steps[1] == "create" else None

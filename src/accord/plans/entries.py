@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
+from typing import get_args
 
 from accord.core.frozen import Frozen
 from accord.plans.models import Priority, Source, SourceTask, priority_in
@@ -21,23 +22,15 @@ NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
 _FIELDS = {
-    "scope": ("file", "files", "path", "paths", "scope", "in scope", "owned files", "touches"),
-    "out": ("out of scope",),
-    "blockers": ("blocked by", "depends on", "dependencies", "after", "requires"),
-    "labels": ("labels",),
-    "priority": ("priority",),
-    "criteria": (
-        "acceptance",
-        "acceptance criteria",
-        "acceptance criterion",
-        "criterion",
-        "done when",
-        "test",
-        "verify",
-    ),
-    "id": ("id",),
+    "scope": "file, files, path, paths, scope, in scope, owned files, touches",
+    "out": "out of scope",
+    "blockers": "blocked by, depends on, dependencies, after, requires",
+    "labels": "labels",
+    "priority": "priority",
+    "criteria": "acceptance, acceptance criteria, acceptance criterion, criterion, done when, test, verify",
+    "id": "id",
 }
-_FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words}
+_FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
 
@@ -87,13 +80,11 @@ def entries_of(markdown: str) -> list[ListEntry]:
 
 
 def _is_field(line: str) -> bool:
-    """Return whether a line states a field of an entry, such as ``Depends on: T001``."""
     named = _FIELD.fullmatch(shown_text(line))
     return bool(named and named[1].strip().lower() in _FIELD_OF)
 
 
 def _without_fields(line: str) -> tuple[str, list[str]]:
-    """Split the fields that a line states after its sentence: ``Write it. Depends on: T001. Scope: src/a.py``."""
     parts = _SENTENCES.split(line)
     first = next((i for i, part in enumerate(parts) if i and _is_field(part)), len(parts))
     if not all(map(_is_field, parts[first:])):
@@ -102,10 +93,7 @@ def _without_fields(line: str) -> tuple[str, list[str]]:
 
 
 def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEntry:
-    """Read what is nested below an entry: fields, boxes as criteria, other text as notes; or a whole body.
-
-    ``stated`` are fields that the entry itself states.
-    """
+    """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body."""
     template = _TEMPLATE.search(below)
     head = below[: template.start()] if template else below
     body = below[template.start() :].rstrip() if template else ""
@@ -115,18 +103,14 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEnt
     parts = [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()] if not listed else []
     stated = [*stated, *filter(_is_field, parts)]
     notes += [part for part in parts if not _is_field(part)]
-    for text, checked in [
-        *((shown_text(each), None) for each in stated),
-        *((item.text, item.checked) for item in listed),
-    ]:
+    texts = [*((shown_text(each), None) for each in stated), *((item.text, item.checked) for item in listed)]
+    for text, checked in texts:
         named = _FIELD.fullmatch(text)
         name = _FIELD_OF.get(named[1].strip().lower(), "") if named else ""
-        if checked is not None:
+        if checked is not None or (name == "criteria" and named and named[1].strip().lower() in ("test", "verify")):
             criteria.append(text)
         elif name == "criteria" and named:
-            criteria.append(
-                f"{named[1].strip()}: {named[2]}" if named[1].strip().lower() in ("test", "verify") else named[2]
-            )
+            criteria.append(named[2])
         elif name and named:
             fields.setdefault(name, []).append(named[2])
         elif text:
@@ -170,9 +154,7 @@ src static test tests tools web
 """
 _EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
 FOLDERS = frozenset(_FOLDER_WORDS.split())
-_NAMES = frozenset(
-    ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
-)
+_NAMES = ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
 _WORD = re.compile(r"[^\s,;|]+")
 _CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$#-]+(?:/[\w.@+~*?\[\]{}()$#-]*)*", re.UNICODE)
 _PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
@@ -183,37 +165,18 @@ FEATURE_DOCUMENTS = ("spec.md", "plan.md", "tasks.md", "research.md", "data-mode
 def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
 
-    In backticks, anything with a slash or a known extension is a path, and so is a file below a folder whose names
-    contain blanks. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
-    known folder.
+    In backticks, anything with a slash or a known extension is a path. Elsewhere a slash may also mean "or", so that
+    the word must end as a file does, or begin with a known folder.
     """
     found: list[str] = []
     for span in spans(text):
         if span.kind == "code":
-            code = span.text.strip("`").strip()
-            if " " in code:
-                found += [posixpath.normpath(code)] if _is_file_with_blanks(code, folders) else []
-            elif path := _as_path(code, folders, is_code=True):
+            if path := _as_path(span.text.strip("`").strip(), folders, is_code=True):
                 found.append(path)
         elif span.kind != "comment":
             words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
             found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
     return tuple(dict.fromkeys(found))
-
-
-def _is_file_with_blanks(code: str, folders: frozenset[str]) -> bool:
-    """Return whether a code span is one path such as ``docs/my file.md``, and not a command with arguments."""
-    first, *words = code.split(" ")
-    if "/" not in first or not all(map(_CHARACTERS.fullmatch, (first, *words))) or first.startswith(("/", "./", "~")):
-        return False
-    heads = {word.partition("/")[0] for word in words if "/" in word}
-    is_command = any(word.startswith("-") for word in words) or bool(heads & (FOLDERS | folders))
-    return not is_command and [_has_extension(word) for word in (first, *words)] == [False] * len(words) + [True]
-
-
-def _has_extension(word: str) -> bool:
-    stem, _, extension = word.rpartition(".")
-    return bool(stem and extension.lower() in _EXTENSIONS)
 
 
 def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:
@@ -255,7 +218,6 @@ def read_checklist(text: str, place: str) -> Source:
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:
-    """Return the id of each entry: the one that it states, else one made of its first words."""
     names: list[str] = []
     for entry in entries:
         stated, slug = _ID.match(entry.text), _slug(entry.text)
@@ -269,6 +231,8 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
     text = " ".join(_WAITS.sub("", entry.text).split())
     waits = [*_WAITS.findall(entry.text), *entry.fields.get("blockers", ())]
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))
+    ranks, levels = entry.fields.get("priority", ()), get_args(Priority)[1:]
+    stated = {word for text in ranks for word in _SLUG_WORDS.findall(text.casefold())}
     labels = (label.strip(" `") for texts in entry.fields.get("labels", ()) for label in texts.split(","))
     return SourceTask(
         name,
@@ -282,20 +246,13 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
         criteria=entry.criteria or (text,),
         context=entry.notes,
         blockers=tuple(dict.fromkeys(each for each in blockers if each != name)),
-        priority=_priority(entry.fields.get("priority", ())),
+        priority=next((level for level in levels if level in stated), "") or priority_in(ranks),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
         labels=tuple(filter(None, labels)),
         hint="Name its files in the entry, or below it in an entry such as `- Scope: src/export.py`.",
     )
-
-
-def _priority(texts: Sequence[str]) -> Priority:
-    """Return the priority of a field: P0 to P3, or the word itself."""
-    words = {word for text in texts for word in _SLUG_WORDS.findall(text.casefold())}
-    levels: tuple[Priority, ...] = ("high", "medium", "low")
-    return next((level for level in levels if level in words), "") or priority_in(texts)
 
 
 def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:

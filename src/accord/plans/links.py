@@ -112,10 +112,5 @@ def _work_packages(root: Path) -> Iterator[tuple[int, LinkedDocument]]:
             mission = load_mission(root, slug, "code_change")
             command = shlex.join(["accord", "mission", "status", slug])
             for name, number in package_numbers(mission).items():
-                yield number, LinkedDocument("work-package", slug, name, _status(mission, name), command)
-
-
-def _status(mission: Mission, name: str) -> str:
-    with suppress(AccordError):
-        return mission.status_of(name)
-    return "unknown"
+                status = mission.known_status(name) or "unknown"
+                yield number, LinkedDocument("work-package", slug, name, status, command)

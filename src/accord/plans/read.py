@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +49,7 @@ def issue_in(text: str) -> tuple[str, int] | None:
 def read_source(path: Path, root: Path | None = None) -> Source:
     """Read a file or a folder as the source of a plan. Raises WrongUsage where it cannot be one.
 
-    ``root`` is the repository's directory, to which the paths of a plan are relative; without it, the nearest parent
-    that looks like one.
+    Paths of a plan are relative to ``root``, else to the nearest parent that looks like a repository.
     """
     if not path.exists():
         raise WrongUsage(f"`{path}` does not exist.", hint="Name a tasks.md, a mission, a session or a checklist.")
@@ -76,10 +75,7 @@ def read_source(path: Path, root: Path | None = None) -> Source:
 
 
 def read_issue(github: GitHub, number: int, place: str) -> tuple[Source, str]:
-    """Read the checklist of an issue, and its body; ``place`` names it in the plan.
-
-    Raises WrongUsage where it does not exist.
-    """
+    """Read the checklist of an issue, which ``place`` names, and its body. Raises WrongUsage without one."""
     issue = github.issue(number)
     if issue is None:
         raise WrongUsage(f"{place} does not exist.", hint="Name an issue of the repository.")
@@ -87,7 +83,6 @@ def read_issue(github: GitHub, number: int, place: str) -> tuple[Source, str]:
 
 
 def _read_exported(path: Path, place: str) -> Source:
-    """Read the planner result that ``accord items export --format json`` printed."""
     document = read_object(text_of(path).encode())
     try:
         result = read_shape(PlannerResult, document.value)
@@ -114,16 +109,12 @@ def _read_exported(path: Path, place: str) -> Source:
 
 
 def _relative(path: Path, root: Path | None) -> str:
-    base = Path(os.path.abspath(root)) if root else _root_of(path)
+    parents = [folder for folder in path.parents if any((folder / mark).exists() for mark in _MARKS)]
+    marked = (folder for folder in parents if (folder / ".git").exists())
+    base = Path(os.path.abspath(root)) if root else next(chain(marked, parents), path.parent)
     if not path.is_relative_to(base):
         raise WrongUsage(f"`{path}` is outside of `{base}`.", hint="Pass the repository's directory as `--root`.")
     return path.relative_to(base).as_posix()
-
-
-def _root_of(path: Path) -> Path:
-    parents = [folder for folder in path.parents if any((folder / mark).exists() for mark in _MARKS)]
-    marked = next((folder for folder in parents if (folder / ".git").exists()), None)
-    return marked or (parents[0] if parents else path.parent)
 
 
 def read_session_tasks(folder: Path, place: str) -> Source:
@@ -226,7 +217,7 @@ def _package(mission: Mission, package: WorkPackage, folder: str, overview: list
         constraints=tuple(text for one in own if _CONSTRAINTS.search(one.title) for text in _entries(one)),
         blockers=tuple(package.head.dependencies),
         priority=priority_in([heading, *stated.get("priority", [])]),
-        is_done=_is_over(mission, package.id),
+        is_done=mission.known_status(package.id) in _OVER,
         number=package.head.work_item,
         hint="Add `owned_files:` with its files to the frontmatter.",
     )
@@ -239,9 +230,3 @@ def _entries(section: Section) -> list[str]:
 def _paragraphs(section: Section) -> list[str]:
     texts = (shown_text(block.content) for block in section.blocks if block.kind == "paragraph" and block.level == 1)
     return [text for text in texts if text]
-
-
-def _is_over(mission: Mission, name: str) -> bool:
-    with suppress(BrokenContract):
-        return mission.status_of(name) in _OVER
-    return False

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.core.frozen import Frozen
 from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
@@ -129,6 +128,7 @@ def _task(
     if not scope and _WHOLE_STRUCTURE.search(words):
         scope = tree
     text = " ".join(_DEPENDS.sub("", words).split())
+    waits = [*_DEPENDS.findall(words), *entry.fields.get("blockers", ())]
     task = SourceTask(
         match[1],
         text,
@@ -140,11 +140,7 @@ def _task(
         out_of_scope=entry.scope("out"),
         criteria=(text, *entry.criteria),
         context=entry.notes,
-        blockers=tuple(
-            name
-            for name in references_in([*_DEPENDS.findall(words), *entry.fields.get("blockers", ())])
-            if name != match[1]
-        ),
+        blockers=tuple(name for name in references_in(waits) if name != match[1]),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
@@ -155,10 +151,7 @@ def _task(
 
 
 def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
-    """Add what the phases and the specification state: the priority, the goal, and how to test the whole story.
-
-    The last task of a phase carries its checkpoint; the last one of a story its independent test and its scenarios.
-    """
+    """Add priority and goal; the last task of a phase has its checkpoint, that of a story its test and scenarios."""
     stories = {}
     for section in sections(spec):
         found = _STORY.search(section.title) if section.level <= 4 else None
@@ -175,26 +168,17 @@ def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
         ]
         closing = [f"Checkpoint: {words}" for words in phase.labelled.get("checkpoint", [])]
         if phase.story and last[phase.story] is phase:
-            tests = [
-                words
-                for each in phases
-                if each.story == phase.story
-                for words in each.labelled.get("independent test", [])
-            ]
-            closing = [*(f"Independent test: {words}" for words in tests), *_scenarios(story), *closing]
+            of_story = (each.labelled for each in phases if each.story == phase.story)
+            tests = [f"Independent test: {words}" for each in of_story for words in each.get("independent test", [])]
+            items = story.items if story else []
+            scenarios = [item.text for item in items if re.match(r"\**given\b", item.text, re.IGNORECASE)]
+            closing = [*tests, *scenarios, *closing]
         if closing:
             end = phase.tasks[-1]
             phase.tasks[-1] = replace(end, criteria=(*end.criteria, *closing))
 
 
-def _scenarios(section: Section | None) -> list[str]:
-    if section is None:
-        return []
-    return [item.text for item in section.items if re.match(r"\**given\b", item.text, re.IGNORECASE)]
-
-
 def _order(phases: Sequence[_Phase]) -> dict[str, list[str]]:
-    """Return what each task waits for by the order of phases and tasks."""
     waits: dict[str, list[str]] = {}
     barrier: list[str] = []
     ends: dict[str, list[str]] = {}
@@ -221,7 +205,6 @@ def _groups(phase: _Phase) -> Iterator[list[str]]:
 
 
 def _stated_edges(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what the Dependencies section states: a task and those that it waits for."""
     lines = [line for section in _below(text, "dependenc") for line in _lines_of(section)]
     for line in lines:
         chain = [_group_of(part, phases) for part in _ARROWS.split(line)] if _ARROWS.search(line) else []
@@ -235,7 +218,6 @@ def _stated_edges(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, li
 
 
 def _below(text: str, word: str) -> Iterator[Section]:
-    """Yield the sections whose heading has a word, and those below them."""
     depth = 0
     for section in sections(text):
         if depth and section.level <= depth:
@@ -251,31 +233,26 @@ def _lines_of(section: Section) -> Iterator[str]:
             yield from (shown_text(line).replace("**", "").replace("`", "") for line in text.splitlines())
 
 
-class _Group(Frozen):
-    """Tasks that a text names: single ones, or all tasks of phases."""
-
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
+_Group = tuple[list[str], list[str]]
+"""The first and the last of the tasks that a text names: single ones, or all tasks of phases."""
 
 
 def _group_of(text: str, phases: Sequence[_Phase]) -> _Group:
-    """Find the tasks, stories and phases that a text names."""
     known = {task.id for phase in phases for task in phase.tasks}
-    if names := tuple(name for name in references_in([text]) if name in known):
-        return _Group(names, names)
+    if names := [name for name in references_in([text]) if name in known]:
+        return names, names
     numbers = {next(filter(None, found)) for found in _STORY.findall(text)}
     chosen = [phase for phase in phases if phase.story and phase.story in numbers]
     if not chosen:
         by_number = set(re.findall(r"\bPhase\s+(\d+)\b(?!\+)", text, re.IGNORECASE))
         chosen = [phase for phase in phases if phase.number in by_number]
     groups = [list(_groups(phase)) for phase in chosen]
-    first = tuple(name for group in groups for name in group[0])
-    return _Group(first, tuple(name for group in groups for name in group[-1]))
+    return [name for group in groups for name in group[0]], [name for group in groups for name in group[-1]]
 
 
 def _edges(before: _Group, after: _Group) -> Iterator[tuple[str, list[str]]]:
-    for name in after.first:
-        if earlier := [each for each in before.last if each != name]:
+    for name in after[0]:
+        if earlier := [each for each in before[1] if each != name]:
             yield name, earlier
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,10 +52,8 @@ def numbers_of_receipt(raw: bytes, path: str) -> dict[str, int]:
     value: Any = read_object(raw).value
     items = value.get("items")
     if value.get("kind") != "planner-result" or not isinstance(items, dict):
-        finding = Finding(
-            "schema", f"`{path}` is not the receipt of a plan.", hint="Write it with `accord apply --receipt`."
-        )
-        raise BrokenContract.of(finding)
+        message, hint = f"`{path}` is not the receipt of a plan.", "Write it with `accord apply --receipt`."
+        raise BrokenContract.of(Finding("schema", message, hint=hint))
     found = {name: issue_number(item.get("id")) for name, item in items.items() if isinstance(item, dict)}
     return {split_temp_id(name)[0]: number for name, number in found.items() if number}
 
@@ -139,15 +137,17 @@ def _write(target: Path, change: Callable[[bytes], bytes], storage: Storage) -> 
 
 
 def _with_numbers(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:
-    """Return a list with the numbers at the end of the tasks' lines."""
     lines: list[bytes] = _LINE.findall(raw)
     for task in tasks:
-        lines[task.line - 1] = _with_number(lines[task.line - 1], numbers[task.id])
+        text = lines[task.line - 1].decode("utf-8", "surrogateescape")
+        words = text.rstrip()
+        ending = text[len(words) :]  # with the blanks of a hard line break
+        new = f"{NUMBER.sub('', words)} (#{numbers[task.id]}){ending}"
+        lines[task.line - 1] = new.encode("utf-8", "surrogateescape")
     return b"".join(lines)
 
 
 def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -> Callable[[bytes], bytes]:
-    """Return the change of a file's bytes that records the numbers of its tasks."""
     is_list = target.suffix == ".md" and not tasks[0].file.split("/")[-1].startswith("WP")
 
     def change(raw: bytes) -> bytes:
@@ -159,14 +159,6 @@ def _change(target: Path, tasks: list[SourceTask], numbers: Mapping[str, int]) -
         return b"".join(lines)
 
     return change
-
-
-def _with_number(line: bytes, number: int) -> bytes:
-    text = line.decode("utf-8", "surrogateescape")
-    words = text.rstrip("\r\n")
-    said = words.rstrip()
-    ending = text[len(said) :]  # with the blanks of a hard line break
-    return f"{NUMBER.sub('', said)} (#{number}){ending}".encode("utf-8", "surrogateescape")
 
 
 def _put_key(lines: list[bytes], task: SourceTask, number: int, target: Path) -> None:
@@ -195,7 +187,8 @@ def _put_key(lines: list[bytes], task: SourceTask, number: int, target: Path) ->
 def export_list(issues: Sequence[Issue], repository: str, *, is_tasks: bool) -> str:
     """Return work items as a Markdown checklist, or in the form of a Spec Kit ``tasks.md`` with ids such as T012."""
     head = f"# Tasks: {repository}\n\n## Phase 1: Open work items" if is_tasks else f"# Work items of {repository}"
-    return "\n\n".join([head, *(_entry(issue, is_tasks=is_tasks) for issue in _in_order(issues))]) + "\n"
+    ordered = sorted(issues, key=lambda issue: issue.number)
+    return "\n\n".join([head, *(_entry(issue, is_tasks=is_tasks) for issue in ordered)]) + "\n"
 
 
 def export_plan(issues: Sequence[Issue]) -> dict[str, Any]:
@@ -208,13 +201,9 @@ def export_plan(issues: Sequence[Issue]) -> dict[str, Any]:
             labels=_labels(issue),
             blocked_by=[f"#{number}" for number in sorted(planned_blockers(issue))],
         )
-        for issue in _in_order(issues)
+        for issue in sorted(issues, key=lambda issue: issue.number)
     ]
     return PlannerResult(role="planner", create=create, close=[], update=[]).model_dump(by_alias=True)
-
-
-def _in_order(issues: Iterable[Issue]) -> list[Issue]:
-    return sorted(issues, key=lambda issue: issue.number)
 
 
 def _name(issue: Issue) -> str:
@@ -222,7 +211,6 @@ def _name(issue: Issue) -> str:
 
 
 def _labels(issue: Issue) -> list[str]:
-    """Return the labels as at creation: the status moves on by itself."""
     kept = [label for label in issue.labels if category_of(label) is not Category.STATUS]
     kinds = in_category(kept, Category.TYPE)
     return [*kinds, STATUS_AT_CREATION, *(label for label in kept if label not in kinds)]
