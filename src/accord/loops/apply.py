@@ -22,10 +22,7 @@ _CLOCKS_DIFFER_SECONDS = 5
 
 
 def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_repeated: bool) -> int:
-    """Write everything that was planned for a run; return the workflow run that was started, 0 without one.
-
-    ``is_repeated``: another process may have written some of it, and have been killed.
-    """
+    """Write everything that was planned for a run, some of it again if ``is_repeated``; return the run it started."""
     context = run.context
     run.loop.apply(run, effects)
     if effects.asks:
@@ -81,10 +78,7 @@ def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], 
 
 
 class WorkflowStart(NamedTuple):
-    """A workflow of the default branch to start for a pull request.
-
-    A run since ``since`` whose title has the number is one of this start.
-    """
+    """A workflow of the default branch to start; a run since ``since`` whose title has the number is one of it."""
 
     workflow: str
     name: str  # of the input that gets the number
@@ -101,11 +95,7 @@ def runs_of(context: LoopContext, start: WorkflowStart) -> Iterator[WorkflowRun]
 
 
 def dispatch(context: LoopContext, start: WorkflowStart) -> int:
-    """Start a workflow and return its run, 0 where GitHub does not tell. Raises NotThere where it does not exist.
-
-    After a lost answer, the run is looked for by its title. A workflow whose ``run-name`` has not the number is started
-    again, which is harmless.
-    """
+    """Start a workflow and return its run, 0 where GitHub does not tell. Raises NotThere where it does not exist."""
     branch = context.github.repository().default_branch
     inputs = {start.name: str(start.number)}
 

@@ -6,6 +6,7 @@ Threads with a comment of a person belong to people; threads of other bots are i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -98,18 +99,7 @@ def _login(name: str) -> str:
 def _check_threads(situation: Situation) -> LoopDecision | None:
     if situation.facts.threads is None or waiting_threads(situation.facts):
         return None
-    return decision_for("no-threads", f"No thread of a listed bot waits for an answer.{_own_names(situation.facts)}")
-
-
-def _own_names(facts: BotCommentFacts) -> str:
-    """Return what is wrong where a listed bot has the account of the loop, so that its threads look like the loop's."""
-    listed = {_login(bot) for bot in facts.bots}
-    first = (thread.comments[0] for thread in facts.threads or () if not thread.is_resolved)
-    names = sorted({one.author for one in first if one.is_ours and _login(one.author) in listed})
-    if not names:
-        return ""
-    named = ", ".join(f"`{name[:60]}`" for name in names)
-    return f" {named} in `review_bots` is the loop's own account, whose threads do not count. Use another token."
+    return decision_for("no-threads", "No thread of a listed bot waits for an answer.")
 
 
 def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
@@ -162,7 +152,6 @@ def answer_findings(answers: ThreadAnswers) -> list[Finding]:
 
 
 def _read_threads(gathered: Gathered) -> Gathered:
-    """Read the threads of the pull request; nothing is read where no bot is listed."""
     context = gathered.context
     found = context.github.review_threads(context.number) if context.bots else ()
     threads = tuple(thread_facts(context, thread) for thread in found if thread.comments)
@@ -206,10 +195,8 @@ def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
         found = context.github.review_threads(context.number)
         return next((_our_reply(context, now) for now in found if now.id == thread.id), None)
 
-    def send() -> Comment:
-        return send_once(lambda: context.github.reply(context.number, thread.comments[0].id, body), find, context.clock)
-
-    context.log.write("reply", thread.path, send, number=context.number)
+    send = partial(context.github.reply, context.number, thread.comments[0].id, body)
+    context.log.write("reply", thread.path, partial(send_once, send, find, context.clock), number=context.number)
 
 
 class BotComments(Loop):
@@ -225,7 +212,7 @@ class BotComments(Loop):
     def run(self, about: Situation, redact: Callable[[str], str]) -> LoopDecision:
         """Run the agent on all threads that wait."""
         threads = waiting_threads(about.facts)
-        message = f"Bot threads that wait for an answer: {len(threads)}.{_own_names(about.facts)}"
+        message = f"Bot threads that wait for an answer: {len(threads)}."
         return run_decision(about, "threads-open", message, appendix(threads, redact))
 
     def subjects(self, facts: Any) -> tuple[str, ...]:

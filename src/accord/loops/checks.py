@@ -21,7 +21,7 @@ from accord.github.checks import CONCLUSIONS, Check
 from accord.github.client import GitHub
 from accord.github.models import Conflict, Forbidden, NotThere
 from accord.github.workflows import WorkflowRun
-from accord.loops.facts import Gathered, LoopContext
+from accord.loops.facts import Gathered
 from accord.loops.models import CheckFacts, Closed, HeldRun, InconclusiveCheck, LoopDecision, decision_for
 from accord.loops.questions import Situation
 from accord.loops.texts import join_parts
@@ -109,17 +109,14 @@ def inconclusive_text(checks: Sequence[InconclusiveCheck], page: str = "") -> st
 
 
 def read_checks(gathered: Gathered) -> Gathered:
-    """Read the checks of the head, and the workflow runs that GitHub holds; where it holds some, statuses do not count.
-
-    The age of the head is that of the pull request's last event, since a push is one.
-    """
+    """Read the checks of the head, and the workflow runs that GitHub holds; where it does, statuses do not count."""
     context, github, pull = gathered.context, gathered.context.github, gathered.pull
     checks, runs = read_code_checks(github, pull.head_sha, context.run_id, context.workflow)
     held = None if runs is None else held_runs(runs, context.workflow)
     held = held if may_be_held(checks) else ()
     checks = checks if held else (*checks, *github.statuses(pull.head_sha))
     now = github.server_time()
-    quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
+    quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))  # a push is an event
     facts, again = check_facts(checks, pull.head_sha, quiet), {run.id for run in runs or () if run.attempt > 1}
     lost = tuple(one.model_copy(update={"is_retried": one.workflow_run in again}) for one in facts.inconclusive)
     facts = facts.model_copy(update={"held": held, "inconclusive": lost})
@@ -151,13 +148,10 @@ def rerun_lost(gathered: Gathered) -> Gathered:
 def read_code_checks(
     github: GitHub, sha: str, run_id: str = "", workflow: str = ""
 ) -> tuple[tuple[Check, ...], tuple[WorkflowRun, ...] | None]:
-    """Read the check runs of a commit that tell about its code, and its workflow runs; None if the token may not.
-
-    The runs are not read where they decide nothing: another app's check is pending, and no job of GitHub Actions ran.
-    """
+    """Read the check runs of a commit that tell about its code, and its workflow runs; None if the token may not."""
     checks = tuple(check for check in github.check_runs(sha) if not is_own(check, run_id))
     runs: tuple[WorkflowRun, ...] | None = ()
-    if may_be_held(checks) or any(check.app == ACTIONS for check in checks):
+    if may_be_held(checks) or any(check.app == ACTIONS for check in checks):  # else they decide nothing
         try:
             runs = github.runs_of(sha)
         except Forbidden:
@@ -168,9 +162,8 @@ def read_code_checks(
 def code_checks(checks: Sequence[Check], runs: Sequence[WorkflowRun], workflow: str = "") -> tuple[Check, ...]:
     """Return the checks that count: none of the kit's workflows or of this one, and none that a newer one replaces.
 
-    A run that GitHub could not start has no jobs, and is a check itself.
-    A check is replaced by a newer one of the same name, workflow file and event, of another run or where it is
-    inconclusive: jobs of one run may have one name. Pure.
+    That is one of the same name, workflow file and event, of another run or where the check is inconclusive: jobs of
+    one run may have one name. A run that GitHub could not start has no jobs, and is a check itself. Pure.
     """
     by_id = {run.id: run for run in runs if not is_of_kit(run, workflow)}
     others = {run.id for run in runs} - by_id.keys()
@@ -223,13 +216,16 @@ def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckF
     named = {state: {check.name for check in checks if check.state == state} for state in _STATES}
     failing, pending = named["failing"], named["pending"] - named["failing"]
     unclear = {check.name: check for check in checks if check.state == "inconclusive"}
-    without = sorted(unclear.keys() - failing - pending)
-    found = ((name, unclear[name].conclusion, unclear[name].workflow_run_id or 0) for name in without)
+    without = [unclear[name] for name in sorted(unclear.keys() - failing - pending)]
+    lost = [
+        InconclusiveCheck(name=one.name, conclusion=one.conclusion, workflow_run=one.workflow_run_id or 0)
+        for one in without
+    ]
     return CheckFacts(
         head_sha=sha,
         failing=tuple(sorted(failing)),
         pending=tuple(sorted(pending)),
-        inconclusive=tuple(InconclusiveCheck(name=one, conclusion=what, workflow_run=run) for one, what, run in found),
+        inconclusive=tuple(lost),
         passing=tuple(sorted(named["passing"] - failing - pending - unclear.keys())),
         seconds_since_push=quiet_seconds,
     )
@@ -255,16 +251,15 @@ def held_runs(runs: Iterable[WorkflowRun], workflow: str = "") -> tuple[HeldRun,
 
 def check_held(situation: Situation, checks: CheckFacts) -> LoopDecision:
     """Wait for a person's approval of held runs, and ask after a while."""
-    facts, held = situation.facts, checks.held or ()
+    facts, held, hours = situation.facts, checks.held or (), situation.settings.budgets.approval_hours
     names = names_of([run.name[:60] for run in held], 5)
     where = facts.pull.url or "the page of the pull request"
     message = f"GitHub holds workflow runs of this head. A person has to press Approve workflows to run on {where}."
-    allowed = timedelta(hours=situation.settings.budgets.approval_hours)
-    left = min(run.created_at for run in held) + allowed - facts.now
+    left = min(run.created_at for run in held) + timedelta(hours=hours) - facts.now
     if left <= timedelta():
-        hours = situation.settings.budgets.approval_hours
-        message = f"{message} They have waited for {count_of(hours, 'hour')}: {names}."
-        return decision_for("checks-not-approved", message)
+        return decision_for(
+            "checks-not-approved", f"{message} They have waited for {count_of(hours, 'hour')}: {names}."
+        )
     return decision_for("checks-held", f"{message} Held: {names}.", wait_seconds=int(left.total_seconds()) + 1)
 
 
@@ -273,17 +268,14 @@ def read_logs(gathered: Gathered) -> Gathered:
     if gathered.decide().action != "fix":
         return gathered
     failing = [check for check in gathered.checks if check.state == "failing"]
-    logs = [CheckLog(check=one.name, url=one.url, log=_read_log(one, gathered.context)) for one in failing[:LOGS]]
-    return gathered.with_facts(logs=tuple(log for log in logs if log.log))
-
-
-def _read_log(check: Check, context: LoopContext) -> str:
-    """Read the log of a check, or its summary where the token cannot read logs."""
-    try:
-        printed = context.github.job_log(check.job_id) if check.job_id is not None else ""
-    except Refused:
+    logs = []
+    for check in failing[:LOGS]:
         printed = ""
-    return printed or check.summary
+        with suppress(Refused):
+            printed = gathered.context.github.job_log(check.job_id) if check.job_id is not None else ""
+        if printed or check.summary:
+            logs.append(CheckLog(check=check.name, url=check.url, log=printed or check.summary))
+    return gathered.with_facts(logs=tuple(logs))
 
 
 def appendix(checks: CheckFacts, logs: Sequence[CheckLog], redact: Callable[[str], str]) -> str:
@@ -334,7 +326,6 @@ def _plain_lines(log: str, redact: Callable[[str], str]) -> list[str]:
 
 
 def _tail(lines: list[str], characters: int) -> list[str]:
-    """Return as many whole lines of the end as fit."""
     size = 0
     for start in range(len(lines) - 1, -1, -1):
         size += len(lines[start]) + 1

@@ -7,8 +7,8 @@ commits. A review is started, and a person called, once for each head.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from typing import Literal
 
 from accord.core.errors import Refused, Stopped
@@ -23,7 +23,7 @@ from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
-from accord.loops.questions import KEEPALIVE, Situation
+from accord.loops.questions import Situation
 from accord.loops.reviews import Opinion, is_approved
 from accord.text.markers import find_markers
 from accord.text.outline import tasks
@@ -67,7 +67,6 @@ def decide_complete(facts: KeepaliveFacts, situation: Situation) -> LoopDecision
 
 
 def _check_head(facts: KeepaliveFacts, situation: Situation, done: str) -> LoopDecision | None:
-    """Stop or wait where the head can be neither reviewed nor merged as it is."""
     if facts.checks is None:
         return None
     unsettled = check_settled(situation, facts.checks)
@@ -116,21 +115,12 @@ def announce(gathered: Gathered, decision: LoopDecision) -> None:
 
 
 def person_to_tell(context: LoopContext, items: tuple[int, ...]) -> str:
-    """Return the first person with write access: who is assigned the work item, turned keepalive on, or set a label."""
-    logins = (login for login in dict.fromkeys(_candidates(context, items)) if _LOGIN.fullmatch(login))
-    return next(filter(context.is_trusted, logins), "")
-
-
-def _candidates(context: LoopContext, items: tuple[int, ...]) -> Iterator[str]:
-    """Yield people by how close they are to the work, the last to act first."""
-    for number in items:
-        issue = context.github.issue(number)
-        yield from issue.assignees if issue else ()
-    events = [event for event in reversed(context.github.label_events(context.number)) if not event.is_bot]
-    yield from (event.login for event in events if event.label.casefold() == KEEPALIVE and event.change == "added")
-    yield from (event.login for event in events)
-    for number in items:
-        yield from (event.login for event in reversed(context.github.label_events(number)) if not event.is_bot)
+    """Return the first person with write access: who is assigned the work item, or was the last to set a label."""
+    github = context.github
+    assigned = (login for issue in filter(None, map(github.issue, items)) for login in issue.assignees)
+    events = (event for number in (context.number, *items) for event in reversed(github.label_events(number)))
+    logins = dict.fromkeys(chain(assigned, (event.login for event in events if not event.is_bot)))
+    return next((login for login in logins if _LOGIN.fullmatch(login) and context.is_trusted(login)), "")
 
 
 def update_branch(gathered: Gathered) -> LoopDecision:

@@ -212,9 +212,8 @@ def read_labels(gathered: Gathered) -> Gathered:
 class Loop(ABC):
     """One loop: the facts that it reads, its decision, and what it does besides running the agent.
 
-    A turn of any loop begins in ``loops/run.py`` with ``facts_of`` and the stages, each followed by ``decide``, which
-    calls ``run`` if the agent is to work. Then come ``settling``, and ``subjects`` of a run that starts or ``act``.
-    The turn ends with ``complete`` and ``apply``.
+    A turn begins with ``facts_of`` and the stages, each followed by ``decide``, which calls ``run`` if the agent is to
+    work. Then come ``settling``, and ``subjects`` of a run that starts or ``act``; ``complete`` and ``apply`` end it.
     """
 
     name: ClassVar[LoopName]
@@ -272,10 +271,7 @@ def gather(
     decides_trust: bool = True,
     more: Mapping[str, object] | None = None,
 ) -> tuple[Gathered, LoopDecision]:
-    """Read as many facts as the decision takes, and decide. ``for_prompt`` also reads what only the prompt needs.
-
-    ``decides_trust``: where something would be written, who set the labels is read, too.
-    """
+    """Read as many facts as the decision takes, and decide; ``for_prompt`` and ``decides_trust`` read more."""
     pull = pull or context.pull()
     gathered = Gathered(loop, context, pull, loop.facts_of(context, pull), stored).with_facts(**(more or {}))
     gathered, decision = read_on(gathered, loop.stages)
@@ -341,7 +337,6 @@ def read_state(gathered: Gathered) -> Gathered:
 
 
 def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
-    """Ask GitHub whether a workflow run is over. GitHub does not know a run at a terminal."""
     if not running.run_id.isdecimal():
         return False
     try:
@@ -352,7 +347,6 @@ def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
 
 
 def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | None:
-    """Find the last person with write access who removed ``needs-human`` since that time."""
     for event in reversed(context.github.label_events(context.number)):
         if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
             continue

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
@@ -27,11 +26,10 @@ from accord.text.redaction import Redactor
 
 FOLLOW_UP_MARKER = "follow-up"
 BODY_CHARACTERS = 30_000
+PROPOSAL_CHARACTERS = 15_000
 
 _SKEW = timedelta(minutes=10)
 """How much the clocks of this machine and of GitHub may differ."""
-
-_CUT = "> The rest of the proposal is left out."
 
 _UNDERLINE = re.compile(r" {0,3}(?:-+|=+)\s*")
 _KNOWN = re.compile(r"task:implement|priority:(?:high|medium|low)|complexity:(?:trivial|low|medium|high)")
@@ -95,9 +93,13 @@ def follow_up_findings(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence
 def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str]) -> str:
     """Return the body by the template of a task: reference, scope and limits of the item, and its unmet criteria.
 
-    The agent's proposal is quoted as context, because it has no say in the scope; as many of its lines as fit.
+    The agent's proposal is quoted as context, because it has no say in the scope.
     """
-    proposal = [f"> {line}".rstrip() for line in follow_up.body.strip().splitlines()]
+    proposal = "\n".join(f"> {line}".rstrip() for line in follow_up.body.strip().splitlines())
+    if len(proposal) > PROPOSAL_CHARACTERS:
+        proposal = (
+            f"{proposal[:PROPOSAL_CHARACTERS].rpartition(chr(10))[0]}\n> The rest of the proposal is left out.".lstrip()
+        )
     parts = [
         ("## Objective", f"Finish #{item.number}: {' '.join(follow_up.title.split())}"),
         ("## Spec Reference", _part(item.body, "Spec Reference") or f"- Spec: #{item.number}\n- Section(s): all"),
@@ -105,14 +107,10 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
         ("### In Scope", _part(item.body, "In Scope", "- `**`")),
         ("### Out of Scope", _part(item.body, "Out of Scope") or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in unmet)),
+        ("## Context", proposal),
+        ("## Constraints", _part(item.body, "Constraints") or "None"),
     ]
-    last = [("## Constraints", _part(item.body, "Constraints") or "None")]
-    rest = sum(len(heading) + len(text) + 4 for heading, text in (*parts, ("## Context", ""), *last))
-    free = BODY_CHARACTERS - rest - len(_CUT) - 1
-    sizes = accumulate(len(line) + 1 for line in proposal)
-    shown = [line for line, size in zip(proposal, sizes, strict=True) if size <= free]
-    quoted = "\n".join([*shown, _CUT] if len(shown) < len(proposal) else shown)
-    return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in (*parts, ("## Context", quoted), *last))
+    return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
 
 
 def _part(body: str, title: str, otherwise: str = "") -> str:

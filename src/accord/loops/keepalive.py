@@ -68,12 +68,10 @@ def _check_enabled(situation: Situation) -> LoopDecision | None:
 
 
 def _check_tasks(situation: Situation) -> LoopDecision | None:
-    listed = tasks(situation.facts.pull.body)
-    if not listed:
-        others = "" if not bot_controls(situation.facts.pull.body) else " but boxes of bots, which are not tasks"
-        message = f"The pull request's body has no checklist{others}. Add one for the agent to work on."
-        return decision_for("no-tasks", message)
-    return None
+    body = situation.facts.pull.body
+    others = " but boxes of bots, which are not tasks" if bot_controls(body) else ""
+    message = f"The pull request's body has no checklist{others}. Add one for the agent to work on."
+    return None if tasks(body) else decision_for("no-tasks", message)
 
 
 def _check_mergeable(situation: Situation) -> LoopDecision | None:
@@ -94,7 +92,6 @@ def _check_complete(situation: Situation) -> LoopDecision | None:
 
 
 def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
-    """Return the reviews that the next run works in; none while tasks are open."""
     reviews = facts.reviews or () if is_complete(facts) else ()
     return requested_changes(reviews, facts.pull.head_sha, facts.state.worked_in)
 
@@ -185,7 +182,6 @@ def _read_state(gathered: Gathered) -> Gathered:
 
 
 def _read_item(gathered: Gathered) -> Gathered:
-    """Read whether the item is open that a result opened the pull request for."""
     number = next(iter(items_of_result(gathered.pull.body)), 0) if gathered.facts.pull.is_ours else 0
     issue = None
     with suppress(Forbidden):

@@ -1,7 +1,6 @@
 """Counting runs: a run that begins, a run that ends or is lost, and what the budgets have left. Pure.
 
-Counters do not restart by a new commit, a label, a comment, or a run that succeeded and changed nothing. Only progress
-restarts the counts in a row, or a person who removes ``needs-human``; only a person raises a budget.
+Only progress restarts the counts in a row, or a person who removes ``needs-human``; only a person raises a budget.
 """
 
 from __future__ import annotations

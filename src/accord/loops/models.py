@@ -314,12 +314,7 @@ REASONS: dict[str, Reason] = {
     "disabled": Reason("stop", "The pull request's settings turn it off.", PULLS),
     "fork": Reason("stop", "The branch is in a fork.", PULLS),
     "read-only-token": Reason("stop", "The token cannot write."),
-    "text-changed": Reason(
-        "stop",
-        "Someone without write access changed the text since.",
-        ("keepalive", "verify"),
-        asks=True,
-    ),
+    "text-changed": Reason("stop", "The text was changed without write access.", ("keepalive", "verify"), asks=True),
     "agent-ambiguous": Reason("stop", "Labels name several agents.", asks=True),
     "agent-missing": Reason("stop", "The registry has no agent for this.", asks=True),
     "keepalive-in-charge": Reason("stop", "Keepalive fixes its checks.", ("autofix",)),
@@ -365,9 +360,7 @@ REASONS: dict[str, Reason] = {
     "verdict-unsure": Reason("ask", "The verdict is unsure.", ("verify",), asks=True),
     "verdict-missing": Reason("ask", "The run ended without a verdict.", ("verify",), asks=True),
     "verdict-inconsistent": Reason("ask", "The verdict contradicts itself or is incomplete.", ("verify",), asks=True),
-    "follow-up-empty": Reason(
-        "ask", "Some criteria are not met; the verdict proposes nothing.", ("verify",), asks=True
-    ),
+    "follow-up-empty": Reason("ask", "Criteria are not met; the verdict proposes nothing.", ("verify",), asks=True),
     "follow-up-chain": Reason("ask", "The work item is itself a follow-up.", ("verify",), asks=True),
 }
 

@@ -51,14 +51,10 @@ def next_state(
     decision: LoopDecision,
     with_notice: Callable[[LoopState, LoopDecision], LoopState],
 ) -> LoopState | None:
-    """Return the state after a decision not to run: a person is asked, a run was lost, or the notice is out of date.
-
-    None where nothing changes that people read.
-    """
+    """Return the state after a decision not to run; None where nothing changes that people read."""
     settled = settled_state(with_state(facts, state))
-    noted = with_notice(settled, decision)
+    noted, promises = with_notice(settled, decision), promises_more(settled)
     is_lost = state.running is not None and settled.running is None
-    promises = promises_more(settled)
     if NEEDS_HUMAN in decision.add_labels or is_lost:
         return noted
     if decision.reason in PERSONS_STOP:
@@ -82,11 +78,9 @@ def aftermath(state: LoopState, budgets: Budgets, outputs: RunOutputs, *, is_ove
     """
     last, summary = state.last, outputs.error_summary
     if last is None or last.exit_code == "0":
-        if is_over and outputs.changes_made == "true":
-            return Aftermath(
-                (NEEDS_HUMAN,), (RETRY,), f"The run ended later. {' '.join(texts_in(outputs.run_warnings))}"
-            )
-        return Aftermath(remove_labels=(RETRY,))
+        late = f"The run ended later. {' '.join(texts_in(outputs.run_warnings))}"
+        is_late = is_over and outputs.changes_made == "true"
+        return Aftermath((NEEDS_HUMAN,), (RETRY,), late) if is_late else Aftermath(remove_labels=(RETRY,))
     problem = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'no summary was given.'}"
     if last.is_over_budget:
         problem = f"The run spent its budget: {summary}"

@@ -139,8 +139,7 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
 def _act(gathered: Gathered, decision: LoopDecision) -> Turn:
     """Carry out an action without an agent; what it may ask of a person is recorded like any question.
 
-    An announcement is recorded before, because it finds itself again. A review is recorded after, because only the
-    record prevents a second one. An update of the branch is its own record.
+    An announcement is recorded before, since it finds itself again, and a review after, since only that prevents two.
     """
     loop = gathered.loop
     if decision.action == "announce":
@@ -224,10 +223,7 @@ def _end_turn(
 
 
 def pulls_due(loop: Loop, context: LoopContext) -> Iterator[int]:
-    """Yield the open pull requests with work to do, judged by the listing where that may mean a run of the agent.
-
-    Other actions need more facts, and reading those costs less than starting a workflow in vain.
-    """
+    """Yield the open pull requests with work to do, judged by the listing where that may mean a run of the agent."""
     for pull in context.github.open_pulls():
         about = replace(context, number=pull.number, stores={})
         facts = loop.facts_of(about, pull)

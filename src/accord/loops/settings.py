@@ -14,7 +14,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
-from accord.files.yaml import read_yaml
+from accord.files.yaml import read_mapping
 from accord.loops.models import Budgets
 from accord.text.outline import comments
 
@@ -58,21 +58,16 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     if len(texts) > 1:
         message = f"The body has {len(texts)} settings comments; the first counts."
         findings.append(warning("settings-repeated", message, hint="Remove the others."))
-    problem, hint = "The settings are not an object and were ignored.", 'Write them as {"max_iterations": 8}.'
     try:
-        value = read_yaml(texts[0].removeprefix(":").encode("utf-8", "replace")).value
+        value = read_mapping(texts[0].removeprefix(":").encode("utf-8", "replace")).value
     except BrokenContract as broken:
-        value = None
-        problem = "The settings are not valid YAML and were ignored."
-        hint = " ".join(finding.text for finding in broken.findings)
-    if not isinstance(value, dict):
+        hint = f'Write them as {{"max_iterations": 8}}. {" ".join(finding.text for finding in broken.findings)}'
+        problem = "The settings are not a YAML object and were ignored."
         return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem, hint=hint)))
     counts, switches = _read_values(value, findings)
     off = {name: False for name, is_on in switches.items() if not is_on}
     if not is_trusted and (counts or switches != off):
-        message = (
-            "Settings that do not turn a loop off were ignored: the author of the pull request has no write access."
-        )
+        message = "Settings that do not turn a loop off were ignored: the pull request's author has no write access."
         findings.append(warning("settings-untrusted", message, hint="Turn a loop on by a label."))
         counts, switches = {}, off
     return LoopSettings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
@@ -89,8 +84,9 @@ def _read_values(value: dict[Any, Any], findings: list[Finding]) -> tuple[dict[s
             if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
                 findings.append(_invalid(setting, text, "a whole number"))
                 continue
-            number = _bounded_count(COUNTS[name], int(given))
-            counts[COUNTS[name]] = number
+            bounds = Budgets.model_fields[COUNTS[name]].metadata
+            least, most = (getattr(bound, side) for side in ("ge", "le") for bound in bounds if hasattr(bound, side))
+            counts[COUNTS[name]] = number = min(max(int(given), least), most)
             if number != int(given):
                 message = f"The setting `{setting}` is {text}; the bound {number} applies."
                 findings.append(warning("setting-invalid", message, hint=f"Write {number}."))
@@ -110,10 +106,3 @@ def _read_values(value: dict[Any, Any], findings: list[Finding]) -> tuple[dict[s
 def _invalid(setting: str, text: str, wanted: str) -> Finding:
     message = f"The setting `{setting}` is `{text}`, not {wanted}; the default applies."
     return warning("setting-invalid", message, hint=f"Write {wanted}.")
-
-
-def _bounded_count(name: str, number: int) -> int:
-    for bound in Budgets.model_fields[name].metadata:
-        number = max(number, getattr(bound, "ge", number))
-        number = min(number, getattr(bound, "le", number))
-    return number

@@ -87,10 +87,8 @@ class StateStore(StoredDocument[LoopState]):
         """Parse a state."""
         state = parse_state(text, self.loop)
         if state is None:
-            raise Refused(
-                f"{self.ref} holds no state of {self.loop} that this version can read.",
-                hint="Use the version that wrote it, or delete the ref to continue from the comment.",
-            )
+            hint = "Use the version that wrote it, or delete the ref to continue from the comment."
+            raise Refused(f"{self.ref} holds no state of {self.loop} that this version can read.", hint=hint)
         return state
 
     def title(self, value: LoopState) -> str:
@@ -125,28 +123,18 @@ class StateStore(StoredDocument[LoopState]):
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""
+        body, clock = self._body(stored), self.clock
         show = partial(
-            show_comment,
-            self.github,
-            self.pull,
-            self._body(stored),
-            find=self._our_comments,
-            is_ours=self.is_ours,
-            clock=self.clock,
+            show_comment, self.github, self.pull, body, find=self._our_comments, is_ours=self.is_ours, clock=clock
         )
         known = self._our_comments() if self.comments is None else self.comments
-        known = known or self._appearing_comments(stored)
+        pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 and not known else ()
+        for _ in attempts(self.clock, pauses):  # the first writer gets time to create it
+            known = known or self._our_comments()
         shown = show(known)
         if not known:  # another writer may have created one at the same time
             shown = show(self._our_comments() or (shown,))
         self.comments = (shown,)
-
-    def _appearing_comments(self, stored: Stored[LoopState]) -> tuple[Comment, ...]:
-        """Return our comments: later writers give the first writer time to create it."""
-        for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 else ()):
-            if found := self._our_comments():
-                return found
-        return ()
 
     def _our_comments(self) -> tuple[Comment, ...]:
         self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))
@@ -155,8 +143,7 @@ class StateStore(StoredDocument[LoopState]):
 
     def _body(self, stored: Stored[LoopState]) -> str:
         commit, tree = (stored.link.sha, stored.link.tree) if stored.link else ("", "")
-        run_id = stored.value.started_run
-        page = self.github.run_page(run_id) if run_id else ""
+        page = self.github.run_page(stored.value.started_run) if stored.value.started_run else ""
         return write_comment(stored.value, self.pull, commit, tree, page)
 
 

@@ -7,12 +7,11 @@ the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 from accord.core.findings import Finding
-from accord.engine.owner import ItemState, clear_status, next_statuses, owner_of
 from accord.github.models import Pull
 from accord.github.pulls import closing_references
 from accord.loops.apply import comment_once
@@ -43,7 +42,6 @@ from accord.loops.questions import (
     check_stop_labels,
     check_text,
     first_decision,
-    pull_of,
     run_decision,
     situation_of,
 )
@@ -89,7 +87,6 @@ def criteria_of(items: Sequence[WorkItem]) -> list[str]:
 
 
 def _check_subject(situation: Situation) -> LoopDecision | None:
-    """Stop where there is nothing to judge, or judging is not safe."""
     facts = situation.facts
     if not facts.pull.is_merged and not facts.is_asked:
         return decision_for("not-merged", "The pull request is not merged, and no person requested a verdict.")
@@ -109,16 +106,6 @@ def _check_subject(situation: Situation) -> LoopDecision | None:
         numbers = ", ".join(f"#{item.number}" for item in facts.work_items)
         return decision_for("no-criteria", f"No acceptance criteria are listed in {numbers}.")
     return None
-
-
-def _left_open(facts: VerifyFacts) -> Iterator[str]:
-    """Yield how to close the items that the merge left open, as its base is not the default branch."""
-    for item in facts.work_items or ():
-        status = clear_status(item.labels)
-        owner = owner_of(ItemState(item.is_open, status), pull_of(facts.pull))
-        if owner.reason == "merged-elsewhere":
-            steps = ", ".join(f"`accord items move {item.number} --to {to}`" for to in next_statuses(owner, status))
-            yield f"GitHub closes items at merges into the default branch, so #{item.number} is open: {steps}."
 
 
 def _check_token(situation: Situation) -> LoopDecision | None:
@@ -180,13 +167,9 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
 
 def item_left(items: Sequence[WorkItem], verdict: Verdict) -> WorkItem:
     """Return the work item of the first criterion that the verdict does not call met."""
-    unmet, count = {one.number for one in verdict.criteria if one.met != "yes"}, 0
-    for item in items:
-        numbers = range(count + 1, count + 1 + len(criteria_of([item])))
-        if unmet.intersection(numbers):
-            return item
-        count = numbers.stop - 1
-    return items[0]
+    unmet = [one.number for one in verdict.criteria if one.met != "yes"]
+    by_number = [item for item in items for _ in criteria_of([item])]
+    return next((by_number[number - 1] for number in sorted(unmet) if number <= len(by_number)), items[0])
 
 
 def verdict_findings(verdict: Verdict) -> list[Finding]:
@@ -306,8 +289,7 @@ class Verify(Loop):
         code, message = "verify-merged", "The pull request is merged."
         if about.facts.is_asked:
             code, message = "verify-asked", "A person requested a verdict."
-        decision = run_decision(about, code, message, appendix(about.facts, redact))
-        return decision.model_copy(update={"warnings": tuple(_left_open(about.facts))})
+        return run_decision(about, code, message, appendix(about.facts, redact))
 
     def subjects(self, facts: Any) -> tuple[str, ...]:
         """Return the commit, and a digest of its criteria."""
