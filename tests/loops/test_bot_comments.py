@@ -54,24 +54,6 @@ ROWS = [
 LINT = ThreadComment(author="github-actions[bot]", is_bot=True, is_ours=True, body="Unused.")
 
 
-@pytest.mark.parametrize(
-    ("threads", "bots", "is_named"),
-    [
-        ((thread(LINT),), ("github-actions[bot]",), True),
-        ((thread(LINT), thread(id="T2")), ("GitHub-Actions", "coderabbitai"), True),
-        ((thread(LINT, RABBIT),), ("github-actions",), True),
-        ((thread(LINT),), ("coderabbitai",), False),
-        ((thread(LINT, is_resolved=True),), ("github-actions",), False),
-        ((thread(RABBIT, LINT),), ("github-actions", "coderabbitai"), False),
-    ],
-)
-def test_a_listed_bot_with_the_loops_own_account_is_named(
-    threads: tuple[Thread, ...], bots: tuple[str, ...], is_named: bool
-) -> None:
-    message = decide(facts(*threads, bots=bots)).message
-    assert ("`github-actions[bot]` in `review_bots`" in message) == is_named
-
-
 def test_each_reason_has_facts_that_lead_to_it_and_none_is_left_out() -> None:
     assert_reasons("bot-comments", ROWS, decide)
 

@@ -8,7 +8,7 @@ from support.loops import BODY, NOW, held, keepalive
 
 from accord.github.checks import Check, CheckState
 from accord.loops.checks import may_be_held
-from accord.loops.models import NEEDS_HUMAN, RUNS, LoopState
+from accord.loops.models import NEEDS_HUMAN, RUNS
 from accord.loops.run import LOOPS
 
 decide = LOOPS["keepalive"].decide
@@ -87,8 +87,3 @@ def test_a_token_that_cannot_read_runs_leads_to_a_warning() -> None:
 )
 def test_they_are_read_only_where_they_decide(checks: list[tuple[str, CheckState]], are_read: bool) -> None:
     assert may_be_held([Check("test", state, app=app) for app, state in checks]) == are_read
-
-
-def test_budgets_and_labels_come_before_them() -> None:
-    assert decide(waiting(state=LoopState(iterations=5))).reason == "iteration-budget"
-    assert decide(waiting(pull={"labels": ("agents:keepalive", NEEDS_HUMAN)})).reason == "needs-human"

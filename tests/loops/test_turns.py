@@ -126,18 +126,6 @@ def test_only_a_person_with_write_access_lets_a_loop_continue(turns: Turns) -> N
     assert (turns.state.failures_in_a_row, turns.state.iterations) == (0, 2)
 
 
-@pytest.mark.slow
-def test_a_budget_that_is_used_up_asks_a_person_once(turns: Turns) -> None:
-    body = "- [ ] a\n- [ ] b\n<!-- keepalive-config: {max_iterations: 1} -->\n"
-    turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=body)
-    turns.begin("1")
-    assert turns.end(did("a"), "1", workflow=WORKFLOW).decision.reason == "iteration-budget"
-    assert (len(turns.asks), turns.dispatches) == (1, [])
-    turns.unlabel("needs-human")
-    assert turns.begin("2").outcome == "asked"
-    assert (len(turns.asks), "needs-human" in turns.labels) == (1, True)
-
-
 def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> None:
     turns.label("agents:paused")
     turn = turns.begin()
@@ -219,23 +207,6 @@ def test_the_failing_part_of_a_log_goes_with_the_prompt(turns: Turns) -> None:
 def check_id(turns: Turns) -> int:
     found = turns.stage.get(f"{turns.root}/commits/{turns.pull['head']['sha']}/check-runs")["check_runs"]
     return max(entry["id"] for entry in found)
-
-
-@pytest.mark.slow
-def test_the_loops_own_jobs_do_not_count_as_checks(turns: Turns) -> None:
-    turns.check("Keepalive / accord decides", "failure")
-    assert turns.begin("501", is_dry_run=True).decision.reason == "checks-missing"  # test is of run 501
-    assert turns.begin("900").should_run
-
-
-@pytest.mark.slow
-def test_a_job_that_was_skipped_makes_no_head_green_before_its_checks_have_begun(turns: Turns) -> None:
-    """A label of another kind skips the jobs of the loops' workflows, on a head whose tests are still to come."""
-    turns.push("new")
-    turns.check("Keepalive", "skipped")
-    assert turns.begin().decision.reason == "checks-missing"
-    turns.stage.clock.sleep(121)
-    assert turns.begin().should_run
 
 
 @pytest.mark.slow

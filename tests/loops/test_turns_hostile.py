@@ -29,13 +29,6 @@ def test_a_stranger_who_opens_our_branch_starts_no_agent(tmp_path: Path, author:
         assert is_heard or "has no write access" in begun.decision.warnings[0]
 
 
-def test_a_stranger_turns_a_loop_off_by_settings(tmp_path: Path) -> None:
-    words = '{"max_iterations": 90, "wait_seconds": 0, "keepalive_enabled": true, "autofix_enabled": false}'
-    body = f"- [ ] a\n<!-- keepalive-config: {words} -->\n"
-    with opened(tmp_path, author="mallory", body=body, labels=["agents:keepalive"]) as stage:
-        assert Turns(stage, loop="autofix").begin("1").decision.reason == "disabled"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("token", ["stranger", "triager"])
 def test_a_state_that_a_stranger_forged_counts_for_nothing(turns: Turns, token: str) -> None:

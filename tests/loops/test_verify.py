@@ -71,25 +71,6 @@ def test_a_verdict_is_progress_though_it_changes_no_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "item", "pull", "words"),
-    [
-        (["status:review"], {}, {"is_main": False}, "#12 is open: `accord items move 12 --to approved`, `accord items"),
-        (["task:implement", "status:approved"], {}, {"is_main": False}, "#12 is open: `accord items move 12 --to clo"),
-        (["status:review"], {"is_open": False}, {"is_main": False}, ""),
-        (["status:review"], {}, {"is_main": True}, ""),
-        ([], {}, {"is_main": False}, ""),
-        (["status:review", "status:approved"], {}, {"is_main": False}, ""),
-    ],
-)
-def test_a_merge_that_leaves_the_item_open_says_how_to_close_it(
-    labels: list[str], item: dict[str, Any], pull: dict[str, Any], words: str
-) -> None:
-    found = ITEM.model_copy(update={"labels": tuple(labels), **item})
-    decision = decide(verify(work_items=(found,), pull=pull))
-    assert [words in warning for warning in decision.warnings] == ([True] if words else [])
-
-
-@pytest.mark.parametrize(
     "found", [verdict("pass", "yes"), verdict("pass", "yes", "yes", "yes"), verdict("fail", "yes", "unclear")]
 )
 def test_a_verdict_that_misses_criteria_or_contradicts_itself_goes_to_a_person(found: Verdict) -> None:
