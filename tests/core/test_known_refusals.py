@@ -33,21 +33,11 @@ ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to a
             "pull-requests-not-allowed",
             f'approve pull requests" under Settings → Actions → General ({URL}/settings/actions)',
         ),
-        (
-            "GitHub Actions is not permitted to create or approve pull requests (createPullRequest)",
-            "pull-requests-not-allowed",
-            "Re-run failed jobs",
-        ),
         ("GitHub Actions is not permitted to approve pull requests.", "pull-requests-not-allowed", "settings/actions"),
         (
             PUSH.format(code=GH013, reason="Commits must have verified signatures.", verdict=BY_RULES),
             "unsigned-commits",
             f"exclude `accord/**` from it under Settings → Rules → Rulesets ({URL}/settings/rules)",
-        ),
-        (
-            "Repository rule violations found\n\nCommits must have verified signatures.\n\n",
-            "unsigned-commits",
-            "settings/rules",
         ),
         (
             PUSH.format(code=GH013, reason="Cannot update this protected ref.", verdict=BY_RULES),
@@ -72,14 +62,6 @@ ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to a
         ),
         (
             REJECTED.format(
-                "refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml` without "
-                "`workflows` permission"
-            ),
-            "workflow-files",
-            '"workflows: write"',
-        ),
-        (
-            REJECTED.format(
                 "refusing to allow a Personal Access Token to create or update workflow `.github/workflows/ci.yml` "
                 "without `workflow` scope"
             ),
@@ -92,9 +74,7 @@ ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to a
         ("Repository was archived so is read-only.", "repository-archived", f"{URL}/settings)"),
         ("remote: This repository was archived so it is read-only.", "repository-archived", "unarchive"),
         ("Unable to create comment because issue is locked.", "conversation-locked", "unlock it"),
-        ("Unable to update comment because discussion is locked.", "conversation-locked", "tokens of jobs and apps"),
         ("Resource protected by organization SAML enforcement.", "single-sign-on", "single sign-on"),
-        ("ERROR: The `octo` organization has enabled or enforced SAML SSO.", "single-sign-on", "single sign-on"),
         (
             "could not be created. Interactions on this repository have been restricted to contributors only.",
             "interactions-limited",
@@ -106,14 +86,8 @@ ADDRESSES = "an IP allow list enabled, and your IP address is not permitted to a
             "that it lets in",
         ),
         ("User is blocked", "account-blocked", "end of the block"),
-        ("Validation Failed (PullRequest.user: user is blocked)", "account-blocked", "another account"),
         ("You have been blocked from commenting by the owner.", "account-blocked", "another account"),
         (f"{ORGANISATION}{ADDRESSES}", "ip-allow-list", "runner with a listed address"),
-        (
-            "remote: The repository owner has an IP allow list enabled, and 10.0.0.1 is not on it.",
-            "ip-allow-list",
-            "add",
-        ),
         ("At least one email address must be verified to do that.", "email-not-verified", "Settings → Emails"),
         ("remote: You must verify your email address.", "email-not-verified", "Settings → Emails"),
         (f"{ORGANISATION}{APPS}", "app-not-approved", "approve the app"),

@@ -6,14 +6,12 @@ import re
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from support.disks import COUNTED, FaultyDisk, fails
 from support.sessions import clock
 
-from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract, Stopped
 from accord.files.store import (
     TRIES,
@@ -169,26 +167,6 @@ def test_a_line_is_never_added_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(NotWritten):
         append_once(tmp_path / "log", b"x", storage())
     assert (tmp_path / "target").read_bytes() == b""
-
-
-def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
-    order: list[str] = []
-    held = threading.Event()
-
-    def other() -> None:
-        held.wait(10)
-        with folder_lock(tmp_path, Storage(SystemClock())):
-            order.append("other")
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    with folder_lock(tmp_path, Storage(SystemClock())):
-        held.set()
-        thread.join(0.05)
-        order.append("first")
-    thread.join(10)
-    assert order == ["first", "other"]
-    assert os.listdir(tmp_path) == []
 
 
 def test_a_writer_that_waits_too_long_for_a_lock_gets_a_hint(tmp_path: Path) -> None:

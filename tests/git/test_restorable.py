@@ -1,6 +1,7 @@
 """A work tree comes back as it was, whatever a program did in it, so that another one can begin there."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,28 +36,18 @@ def content(tree: Path) -> dict[str, tuple[bytes, bool]]:
     return found
 
 
+WORK = """
+echo a = 2 > src/a.py; chmod 644 run.sh; rm link data.bin 'mine é.txt'; echo a file now > link
+printf changed > staged.txt
+mkdir -p 'mine é.txt' new out/more/deep nested; echo x > 'mine é.txt/deep'; echo b = 1 > new/b.py; git add new/b.py
+echo ignored | tee new/c.log > out/more/deep/artifact; cd nested; git init -q; echo d = 1 > d.py; git add -A
+git commit -qm nested
+"""
+"""Changes, removals, replacements and additions of files of every kind."""
+
+
 def work(tree: Path) -> None:
-    """Change, remove, replace and add files of every kind."""
-    (tree / "src" / "a.py").write_text("a = 2\n")
-    (tree / "run.sh").chmod(0o644)
-    (tree / "link").unlink()
-    (tree / "link").write_text("a file now")
-    (tree / "data.bin").unlink()
-    (tree / "mine é.txt").unlink()
-    (tree / "mine é.txt").mkdir()
-    (tree / "mine é.txt" / "deep").write_text("x")
-    (tree / "staged.txt").write_text("changed")
-    (tree / "new").mkdir()
-    (tree / "new" / "b.py").write_text("b = 1\n")
-    (tree / "new" / "c.log").write_text("ignored")
-    (tree / "out" / "more" / "deep").mkdir(parents=True)
-    (tree / "out" / "more" / "deep" / "artifact").write_text("ignored")
-    git(tree, "add", "new/b.py")
-    nested = tree / "nested"
-    nested.mkdir()
-    git(nested, "init", "-q")
-    (nested / "d.py").write_text("d = 1\n")
-    commit(nested)
+    subprocess.run(["sh", "-ec", WORK], cwd=tree, check=True)
 
 
 @pytest.mark.slow

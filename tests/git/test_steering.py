@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.trees import commit, copied, git
+from support.trees import commit, copied, git, write
 
 from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract
@@ -69,14 +69,7 @@ def test_other_files_are_not_steering_files() -> None:
     assert audit.protected == (".github/workflows/ci.yml", "sub/CODEOWNERS", "infra/a.tf")
     folded = ["Infra/A.tf", "infra./b", "dotted./c"]
     assert audit_paths(folded, ["infra/", "dotted./"], agent_files=AGENT_FILES).protected == tuple(folded)
-    others = (
-        ".woodpecker/a.yml",
-        ".forgejo/workflows/a.yml",
-        ".drone.yml",
-        ".mergify.yml",
-        "renovate.json5",
-        "bors.toml",
-    )
+    others = (".woodpecker/a.yml", ".forgejo/a.yml", ".drone.yml", ".mergify.yml", "renovate.json5", "bors.toml")
     assert audit_paths([*INNOCENT, *others], agent_files=AGENT_FILES).protected == others
     named = ["package.json", "sub/uv.lock", "requirements-dev.txt", "cargo.toml", "go.sum", "requirements/dev.txt"]
     assert audit_paths([*INNOCENT, *named], agent_files=AGENT_FILES).dependencies == tuple(named)
@@ -88,17 +81,12 @@ def test_other_files_are_not_steering_files() -> None:
 
 def made(top: Path) -> None:
     git(top, "init", "-q", "-b", "main")
-    (top / "AGENTS.md").write_text("one\ntwo\nthree\n")
-    (top / "src.py").write_text("1\n")
-    (top / "docs/claude").mkdir(parents=True)
-    (top / "docs/guide.md").write_text("1\n")
-    (top / "docs/claude/a.md").symlink_to("../linked.md")
-    (top / "manual").symlink_to("docs")
-    (top / "sub").mkdir()
-    (top / "sub/CLAUDE.md").symlink_to("../manual/guide.md")
-    (top / ".claude").symlink_to("docs/claude")
-    (top / "GEMINI.md").symlink_to("gone/gemini.md")
-    (top / "CODEOWNERS").symlink_to("docs/owners")
+    write(top, {"AGENTS.md": "one\ntwo\nthree\n", "src.py": "1\n", "docs/guide.md": "1\n"})
+    links = {"docs/claude/a.md": "../linked.md", "manual": "docs", "sub/CLAUDE.md": "../manual/guide.md"}
+    links |= {".claude": "docs/claude", "GEMINI.md": "gone/gemini.md", "CODEOWNERS": "docs/owners"}
+    for name, target in links.items():
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).symlink_to(target)
     commit(top)
 
 

@@ -52,29 +52,13 @@ def paths(patch: bytes) -> list[str]:
     return sorted({name[2:] for name in found})
 
 
-def hide(work: Path, how: str) -> Path:
-    """Make a file with a secret that is hidden from git, and return it."""
-    path = work / ("a.txt" if how in ("skip-worktree", "assume-unchanged") else "mine.local")
-    path.write_text("password\n")
-    if path.name == "a.txt":
-        git(work, "update-index", f"--{how}", "a.txt")
-    elif how == "exclude":
-        write(work, {".git/info/exclude": "*.local\n"})
-    else:
-        patterns = work.parent / "patterns"
-        patterns.write_text("*.local\n")
-        git(work, "config", "core.excludesFile", str(patterns))
-    return path
-
-
-@pytest.mark.parametrize("how", ["exclude", "user", "skip-worktree", "assume-unchanged"])
-def test_hidden_files_are_not_in_the_patch_and_named_if_the_agent_changes_them(work: Path, how: str) -> None:
-    path = hide(work, how)
-    changes = ran(work, lambda: (path.write_text("password and more\n"), (work / "new.txt").write_text("new\n")))
-    assert (paths(changes.patch), changes.left_out) == (["new.txt"], {path.name: HIDDEN})
-    found = extract(work, "HEAD")
-    assert (paths(found.patch), found.remarks) == (["new.txt"], (f"{UNSEEN}: {path.name}.",))
-
+HIDE = {
+    "exclude": "mkdir -p .git/info; echo '*.local' > .git/info/exclude; echo password > mine.local",
+    "user": "echo '*.local' > ../all; git config core.excludesFile $PWD/../all; echo password > mine.local",
+    "skip-worktree": "echo password > a.txt; git update-index --skip-worktree a.txt",
+    "assume-unchanged": "echo password > a.txt; git update-index --assume-unchanged a.txt",
+}
+"""Ways to hide a file with a secret from git."""
 
 COMMIT = "git add -A; git commit -qm Before"
 AS_MERGED = """
@@ -92,9 +76,51 @@ class Case(NamedTuple):
     before: str = ""
     extracted: list[str] | None = None
     remark: str = ""
+    has: tuple[str, ...] = ()  # parts of each patch
+    lacks: tuple[str, ...] = ("password",)
 
 
 CASES = {
+    **{
+        f"a change of a hidden file: {how}": Case(
+            f"echo more >> {(name := text.split()[-1])}; echo new > new.txt", ["new.txt"], {name: HIDDEN}, text,
+            ["new.txt"], f"{UNSEEN}: {name}.",
+        )
+        for how, text in HIDE.items()
+    },
+    "what is staged: a file by force, a removal and a mode": Case(
+        "git add -f forced.gen; git rm -q --cached c/d.txt; git update-index --chmod=+x src/b.py",
+        ["c/d.txt", "forced.gen", "src/b.py"], {}, "echo 'was there' > forced.gen; git config core.fileMode false",
+        ["c/d.txt", "forced.gen", "src/b.py"], "", ("new mode 100755", "deleted file mode", "+was there"),
+    ),
+    **{
+        f"one file in another encoding: {attributes}": Case(
+            f"mkdir deep; printf '{data}' > '{name}'; echo new > new.txt", [name, "new.txt"], {},
+            f"echo '{attributes}' > .gitattributes; {COMMIT}", [name, "new.txt"], "", ("+new",),
+        )
+        for attributes, name, data in (
+            ("*.php text diff=php", "l.php", "h\\351llo\\n"), ("* text diff", "deep/xy.txt", "\\377\\376\\n"),
+        )
+    },
+    "a file that is not in its encoding": Case(
+        "echo no byte order mark > odd.txt; echo new > new.txt", ["new.txt"], {"odd.txt": UNREADABLE},
+        f"echo 'odd.txt working-tree-encoding=UTF-16' > .gitattributes; {COMMIT}", ["new.txt"],
+        f"{UNREADABLE}: odd.txt.", ("+new",),
+    ),
+    **{
+        f"a line in a work tree with other line ends: {setting}": Case(
+            "printf 'b = 1\\r\\nc = 2\\r\\n' > src/b.py", ["src/b.py"], {},
+            f"git config core.autocrlf {setting}; rm -r src; git checkout -q src", ["src/b.py"], "", ("+c = 2\n",),
+            ("\r", "-b"),
+        )
+        for setting in ("true", "input")
+    },
+    "settings that the agent writes into git": Case(
+        "git config core.autocrlf true; for key in filter.evil.clean core.fsmonitor diff.evil.textconv diff.external; "
+        "do git config $key 'touch ../ran; cat'; done; mkdir -p .git/info; "
+        "echo '* filter=evil diff=evil' | tee .git/info/attributes > .gitattributes; printf 'x\\r\\n' > win.txt",
+        [".gitattributes", "win.txt"], has=("+x\r\n",),
+    ),
     "a file whose rule the agent deletes stays private": Case(
         "true > .gitignore; chmod 600 old.gen; echo new | tee new.gen > private/new",
         [".gitignore", "new.gen", "private/new"], before="mkdir private; echo secret | tee old.gen > private/key",
@@ -144,12 +170,10 @@ CASES = {
         for how in ("rm .git/index", "git reset -q HEAD~1", "git sparse-checkout set src")
     },
     "all is added without the user's settings": Case(
-        "git -c core.excludesFile=/dev/null add -A; git commit -qm all", [],
-        before="echo '*.local' > ../all; git config core.excludesFile $PWD/../all; echo password > mine.local",
+        "git -c core.excludesFile=/dev/null add -A; git commit -qm all", [], before=HIDE["user"]
     ),
     "a name that looks like a pattern": Case(
-        "echo more > mine.local", [], {"mine.local": HIDDEN},
-        "mkdir -p .git/info; echo '*.local' > .git/info/exclude; echo password > mine.local; echo x > ':!x'",
+        "echo more > mine.local", [], {"mine.local": HIDDEN}, f"{HIDE['exclude']}; echo x > ':!x'"
     ),
     "a private file that the agent calls merged": Case(
         AS_MERGED.format(how="-q --orphan"), [], {"public.txt": HIDDEN}, "echo password > key.gen"
@@ -178,10 +202,15 @@ def test_a_change_is_in_the_patch_or_left_out_and_named(work: Path, name: str) -
     shell(work, case.before)
     changes = ran(work, lambda: shell(work, case.agent))
     assert (paths(changes.patch), changes.left_out) == (case.patch, case.left_out)
-    assert b"password" not in changes.patch
+    patches = [changes.patch.decode()]
     if case.extracted is not None:
         found = extract(work, "HEAD")
         assert (paths(found.patch), found.remarks) == (case.extracted, (case.remark,) if case.remark else ())
+        patches.append(found.patch.decode())
+    for patch in patches:
+        assert all(part in patch for part in case.has)
+        assert not any(part in patch for part in case.lacks)
+    assert not (work.parent / "ran").exists()
 
 
 def test_a_file_that_git_cannot_read_takes_no_other_with_it(work: Path) -> None:
@@ -190,86 +219,12 @@ def test_a_file_that_git_cannot_read_takes_no_other_with_it(work: Path) -> None:
     assert blobs_of(Git(work), ["gone", "src/b.py", "src", "gone", "a.txt", "gone"]) == stored
 
 
-def test_staged_files_count_as_they_are_staged(work: Path) -> None:
-    (work / "forced.gen").write_text("was there\n")
-    git(work, "config", "core.fileMode", "false")
-
-    def agent() -> None:
-        git(work, "add", "-f", "forced.gen")
-        git(work, "rm", "-q", "--cached", "c/d.txt")
-        git(work, "update-index", "--chmod=+x", "src/b.py")
-
-    for patch in (ran(work, agent).patch, extract(work, "HEAD").patch):
-        assert paths(patch) == ["c/d.txt", "forced.gen", "src/b.py"]
-        assert b"new mode 100755" in patch
-        assert b"deleted file mode" in patch
-        assert b"+was there" in patch
-
-
 def test_files_that_a_person_had_staged_or_left_undone_are_not_the_agents(work: Path) -> None:
     (work / "src/b.py").write_text("b = 2\n")
     git(work, "add", "src/b.py")
     (work / "note.txt").write_text("mine\n")
     changes = ran(work, lambda: commit(work, "agent adds all"))
     assert (changes.patch, sorted(changes.untouched)) == (b"", ["note.txt", "src/b.py"])
-
-
-@pytest.mark.parametrize(
-    ("attributes", "name", "data", "is_stored"),
-    [
-        ("*.php text diff=php", "l.php", b"h\xe9llo\n", True),
-        ("* text diff", "deep/x y.txt", b"\xff\xfe\n", True),
-        ("odd.txt working-tree-encoding=UTF-16", "odd.txt", b"no byte order mark", False),
-    ],
-)
-def test_one_file_in_another_encoding_takes_no_other_with_it(
-    work: Path, attributes: str, name: str, data: bytes, is_stored: bool
-) -> None:
-    (work / ".gitattributes").write_text(f"{attributes}\n")
-    commit(work, "attributes")
-
-    def agent() -> None:
-        (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_bytes(data)
-        (work / "new.txt").write_text("new\n")
-
-    changes = ran(work, agent)
-    assert changes.left_out == ({} if is_stored else {name: UNREADABLE})
-    assert b"b/new.txt" in changes.patch
-    assert (name.encode() in changes.patch) == is_stored
-    assert b"+new" in changes.patch  # a text is still readable beside a binary one
-    assert extract(work, "HEAD").remarks == (() if is_stored else (f"{UNREADABLE}: {name}.",))
-
-
-def crlf(work: Path) -> None:
-    (work / "src/b.py").write_bytes(b"b = 1\r\nc = 2\r\n")
-
-
-@pytest.mark.parametrize("setting", [("core.autocrlf", "true"), ("core.autocrlf", "input")])
-def test_a_line_is_a_one_line_patch_whatever_the_line_ends_are_in_the_work_tree(
-    work: Path, setting: tuple[str, str]
-) -> None:
-    git(work, "config", *setting)
-    shutil.rmtree(work / "src")
-    git(work, "checkout", "-q", "src")
-    patches = ran(work, lambda: crlf(work)).patch, extract(work, "HEAD").patch
-    assert all(b"\r" not in patch and b"+c = 2\n" in patch and b"-b" not in patch for patch in patches)
-
-
-def test_settings_that_the_agent_writes_into_git_change_nothing(work: Path) -> None:
-    def agent() -> None:
-        git(work, "config", "core.autocrlf", "true")
-        for key in ("filter.evil.clean", "core.fsmonitor", "diff.evil.textconv", "diff.external"):
-            git(work, "config", key, f"touch {work.parent / 'ran'}; cat")
-        (work / ".git/info").mkdir(exist_ok=True)
-        (work / ".git/info/attributes").write_text("* filter=evil diff=evil\n")
-        (work / ".gitattributes").write_text("* filter=evil diff=evil\n")
-        (work / "win.txt").write_bytes(b"x\r\n")
-
-    changes = ran(work, agent)
-    assert (paths(changes.patch), changes.left_out) == ([".gitattributes", "win.txt"], {})
-    assert b"+x\r\n" in changes.patch
-    assert not (work.parent / "ran").exists()
 
 
 @pytest.mark.parametrize("program", ["gpg.program", "gpg.ssh.program"])
@@ -403,61 +358,34 @@ def beside(work: Path, folder: Path, agent: Callable[[], object], secrets: list[
     return keep_work_beside(before.agents_git(), before.commit, before.beside, folder, search)
 
 
-def on_branch(work: Path, *names: str, text: str = "beside\n", message: str = "Work") -> None:
-    """Commit on another branch, which git switches to by these words, and come back."""
-    git(work, "switch", "-q", *(names or ("-c", "side-work")))
-    (work / "new.txt").write_text(text)
-    commit(work, message)
-    git(work, "switch", "-q", "main")
+def on_branch(words: str = "-c side-work", text: str = "beside", message: str = "Work") -> str:
+    """Return the script that commits on another branch, which git switches to by these words, and comes back."""
+    made = f"printf '{text}\\n' > new.txt; git add -A; git commit -qm '{message}'"
+    return f"git switch -q {words}; {made}; git switch -q main"
 
 
-def on_detached_head(work: Path) -> None:
-    on_branch(work, "--detach")
-
-
-def on_an_older_branch(work: Path) -> None:
-    on_branch(work, "-c", "side-work", "HEAD~1")
-
-
-def on_a_remote_branch(work: Path) -> None:
-    on_branch(work, "-c", "side-work", "origin/other")
-
-
-def on_an_orphan(work: Path) -> None:
-    on_branch(work, "--orphan", "side-work")
-
-
-def in_stash(work: Path) -> None:
-    (work / "new.txt").write_text("beside\n")
-    git(work, "stash", "push", "-qu")
-
-
-def in_work_tree(work: Path) -> None:
-    git(work, "worktree", "add", "-q", "-b", "lane", str(work / "lane"))
-    (work / "lane/new.txt").write_text("beside\n")
-    commit(work / "lane")
+IN_STASH = "echo beside > new.txt; git stash push -qu"
+IN_WORK_TREE = "git worktree add -q -b lane lane; cd lane; echo beside > new.txt; git add -A; git commit -qm lane"
 
 
 @pytest.mark.parametrize("place", ["", "src"])
 def test_a_patch_from_a_subfolder_leaves_other_work_trees_out(work: Path, place: str) -> None:
-    in_work_tree(work)
+    shell(work, IN_WORK_TREE)
     assert extract(work / place, "main").patch == b""
 
 
 @pytest.mark.parametrize(
     ("agent", "name"),
     [
-        (on_branch, "side-work"),
-        (on_an_older_branch, "side-work"),
-        (on_a_remote_branch, "side-work"),
-        (on_an_orphan, "side-work"),
-        (on_detached_head, "a detached HEAD"),
-        (in_stash, "the stash"),
-        (in_work_tree, "lane"),
+        *((on_branch(f"-c side-work {start}"), "side-work") for start in ("", "HEAD~1", "origin/other")),
+        (on_branch("--orphan side-work"), "side-work"),
+        (on_branch("--detach"), "a detached HEAD"),
+        (IN_STASH, "the stash"),
+        (IN_WORK_TREE, "lane"),
     ],
 )
 def test_commits_beside_the_tree_are_kept_and_named_with_the_way_back(
-    work: Path, tmp_path: Path, agent: Callable[[Path], None], name: str
+    work: Path, tmp_path: Path, agent: str, name: str
 ) -> None:
     git(tmp_path / "origin", "switch", "-q", "-c", "other")
     (tmp_path / "origin/other.txt").write_text("other\n")
@@ -466,7 +394,7 @@ def test_commits_beside_the_tree_are_kept_and_named_with_the_way_back(
     (work / "a.txt").write_text("later\n")
     commit(work, "later")
     git(work, "push", "-q", "origin", "main")
-    (said,) = beside(work, tmp_path / "run", lambda: agent(work))
+    (said,) = beside(work, tmp_path / "run", lambda: shell(work, agent))
     assert name in said
     command = said.split("`")[1].replace("beside.bundle", str(tmp_path / "run/beside.bundle"))
     git(tmp_path / "origin", *command.split()[1:])
@@ -476,15 +404,9 @@ def test_commits_beside_the_tree_are_kept_and_named_with_the_way_back(
 
 
 def test_an_amended_commit_and_old_places_are_not_work_beside_the_tree(work: Path, tmp_path: Path) -> None:
-    on_branch(work)
-    in_stash(work)
-
-    def agent() -> None:
-        (work / "new.txt").write_text("one\n")
-        commit(work)
-        git(work, "commit", "-q", "--amend", "-m", "better")
-
-    assert beside(work, tmp_path / "run", agent) == []
+    shell(work, f"{on_branch()}; {IN_STASH}")
+    agent = f"echo one > new.txt; {COMMIT}; git commit -q --amend -m better"
+    assert beside(work, tmp_path / "run", lambda: shell(work, agent)) == []
 
 
 def add_submodule(work: Path, tmp_path: Path) -> None:
@@ -513,14 +435,14 @@ def test_edits_in_a_submodule_and_another_work_tree_are_kept_as_patches(work: Pa
     ("made", "secret"),
     [
         ({}, "beside"),
-        ({"text": "a-secret-\n  of-the-job\n"}, "a-secret-of-the-job"),
+        ({"text": "a-secret-\\n  of-the-job"}, "a-secret-of-the-job"),
         ({"message": "the password is tr0ub4dor"}, "tr0ub4dor"),
     ],
 )
 def test_work_beside_the_tree_with_a_secret_is_named_and_not_kept(
     work: Path, tmp_path: Path, made: dict[str, str], secret: str
 ) -> None:
-    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work, **made), [secret])
+    (said,) = beside(work, tmp_path / "run", lambda: shell(work, on_branch(**made)), [secret])
     assert "holds a secret of the job" in said
     assert list((tmp_path / "run").iterdir()) == []
 
@@ -538,35 +460,23 @@ def test_merged_commits_are_noted(work: Path) -> None:
     assert (changes.merged, changes.unfinished, changes.marked) == ((side,), "", ())
 
 
-def merge(work: Path, how: str) -> None:
-    """Bring the commit of the base ``origin/main`` into the branch, in one of the ways that git knows."""
-    git(work, "fetch", "-q")
-    if how == "ahead":  # the branch has no commit of its own
-        git(work, "merge", "-q", "--ff-only", "origin/main")
-        return
-    (work / "own.txt").write_text("own\n")
-    commit(work, "own")
-    if how == "octopus":
-        git(work, "branch", "more", "HEAD~1")
-        git(work, "switch", "-q", "more")
-        (work / "more.txt").write_text("more\n")
-        commit(work, "more")
-        git(work, "switch", "-q", "main")
-        git(work, "merge", "-q", "more", "origin/main")
-    elif how == "the other way round":
-        git(work, "switch", "-q", "--detach", "origin/main")
-        git(work, "merge", "-q", "main")
-        git(work, "switch", "-q", "-C", "main")
-    else:
-        git(work, "merge", "-q", "origin/main")
+OWN = "git fetch -q; echo own > own.txt; git add -A; git commit -qm own; "
+MERGES = {
+    "merge": f"{OWN} git merge -q origin/main",
+    "octopus": f"{OWN} git branch more HEAD~1; git switch -q more; echo more > more.txt; git add -A; "
+    "git commit -qm more; git switch -q main; git merge -q more origin/main",
+    "the other way round": f"{OWN} git switch -q --detach origin/main; git merge -q main; git switch -q -C main",
+    "ahead": "git fetch -q; git merge -q --ff-only origin/main",
+}
+"""Ways to bring the base ``origin/main`` into the branch."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["merge", "octopus", "the other way round", "ahead"])
+@pytest.mark.parametrize("how", MERGES)
 def test_the_base_is_noted_in_whatever_way_it_was_merged(work: Path, tmp_path: Path, how: str) -> None:
     (tmp_path / "origin/base.txt").write_text("base\n")
     base = commit(tmp_path / "origin", "base")
-    assert base in ran(work, lambda: merge(work, how)).merged
+    assert base in ran(work, lambda: shell(work, MERGES[how])).merged
 
 
 @pytest.mark.slow
@@ -586,7 +496,7 @@ def test_a_merge_takes_filtered_files_of_the_base_as_they_are_stored_there(
     commit(origin, "changed through a filter")
 
     def agent() -> None:
-        merge(work, "merge")
+        shell(work, MERGES["merge"])
         assert (work / "one.key").read_text() == "stored again\n"
         if is_edited:
             (work / "one.key").write_text("edited\n")
@@ -663,7 +573,7 @@ def test_an_empty_filter_and_a_deep_folder_stop_nothing(work: Path) -> None:
 
 
 def test_hidden_files_in_a_stash_are_not_kept(work: Path, tmp_path: Path) -> None:
-    hide(work, "exclude")
+    shell(work, HIDE["exclude"])
     (said,) = beside(work, tmp_path / "run", lambda: git(work, "stash", "push", "-q", "--all"))
     assert "private" in said
     assert list((tmp_path / "run").iterdir()) == []
@@ -672,15 +582,8 @@ def test_hidden_files_in_a_stash_are_not_kept(work: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("command", ["mv src lib", "git mv src lib; git add -A"])
 @pytest.mark.parametrize("how", ["exclude", "user", "ignored", "skip-worktree"])
 def test_a_private_file_is_not_published_because_its_folder_was_renamed(work: Path, how: str, command: str) -> None:
-    path = work / ("src/b.py" if how == "skip-worktree" else "src/me.local")
-    path.write_text("password\n")
-    if how == "skip-worktree":
-        git(work, "update-index", "--skip-worktree", "src/b.py")
-    elif how == "ignored":
-        (work / ".gitignore").write_text("/src/me.local\n")
-        commit(work, "ignored")
-    else:
-        hide(work, how)
+    hide = HIDE.get(how, f"echo '/src/mine.local' > .gitignore; {COMMIT}; echo password > mine.local")
+    shell(work, hide.replace("a.txt", "src/b.py").replace("> mine", "> src/mine"))
     changes = ran(work, lambda: subprocess.run(["sh", "-c", command], cwd=work, check=False, capture_output=True))
     assert b"password" not in changes.patch
 
@@ -733,7 +636,7 @@ def test_a_repository_in_a_folder_with_an_odd_name_has_a_patch(work: Path) -> No
 
 
 def test_a_branch_whose_name_is_not_utf8_stops_nothing(work: Path, tmp_path: Path) -> None:
-    (said,) = beside(work, tmp_path / "run", lambda: on_branch(work, "-c", os.fsdecode(b"b\xff")))
+    (said,) = beside(work, tmp_path / "run", lambda: shell(work, on_branch(os.fsdecode(b"-c b\xff"))))
     assert said.encode()
 
 
