@@ -161,50 +161,42 @@ def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, 
     from accord.files.archives import check_absent, read_members, unpack
 
     check_absent(into)
-    artifact = _newest(github, name, run_id)
+    found = [artifact for artifact in github.artifacts(run_id, name) if artifact.name == name]
+    if not found:
+        raise Refused(
+            f"Workflow run {run_id} has no artifact `{name}`{_names_text(_names_in(github, run_id))}.",
+            hint="Upload it under the same name in a job that this one needs, with `if-no-files-found: error`.",
+        )
+    artifact = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
+    if artifact.is_expired:
+        raise _expired_error(artifact)
     with tempfile.TemporaryFile() as archive:
         github.download(artifact, archive)
         members = read_members(archive)
-        file = _selector_text(artifact, members, wanted)
+        paths = [member.path for member in members]
+        if wanted and wanted not in paths:
+            raise Refused(
+                f'The artifact "{artifact.name}" has no file {wanted}{_names_text(paths)}.',
+                hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
+            )
         unpack(archive, members, into)
-    return Fetched(artifact, members, file)
+    return Fetched(artifact, members, wanted or (paths[0] if len(paths) == 1 else ""))
 
 
 def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path) -> list[Fetched]:
     """Fetch artifacts whose names begin with ``prefix``, each into its folder. Raises as ``fetch_artifact``."""
-    every = github.artifacts(run_id)
-    names = sorted({artifact.name for artifact in every if artifact.name.startswith(prefix)})
+    every = _names_in(github, run_id)
+    names = [name for name in every if name.startswith(prefix)]
     if not names:
-        others = sorted({artifact.name for artifact in every})
         raise Refused(
-            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_names_text(others)}.",
+            f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_names_text(every)}.",
             hint="Upload them in jobs that this one needs.",
         )
     return [fetch_artifact(github, name, run_id, into / name) for name in names]
 
 
-def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
-    found = [artifact for artifact in github.artifacts(run_id, name) if artifact.name == name]
-    if not found:
-        others = sorted({artifact.name for artifact in github.artifacts(run_id)})
-        raise Refused(
-            f"Workflow run {run_id} has no artifact `{name}`{_names_text(others)}.",
-            hint="Upload it under the same name in a job that this one needs, with `if-no-files-found: error`.",
-        )
-    newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
-    if newest.is_expired:
-        raise _expired_error(newest)
-    return newest
-
-
-def _selector_text(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
-    paths = [member.path for member in members]
-    if wanted and wanted not in paths:
-        raise Refused(
-            f'The artifact "{artifact.name}" has no file {wanted}{_names_text(paths)}.',
-            hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
-        )
-    return wanted or (paths[0] if len(paths) == 1 else "")
+def _names_in(github: ArtifactMethods, run_id: int) -> list[str]:
+    return sorted({artifact.name for artifact in github.artifacts(run_id)})
 
 
 def _names_text(names: Sequence[str]) -> str:

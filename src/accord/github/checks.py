@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
 from accord.core.frozen import Frozen
 from accord.github.rest import Rest, optional_timestamp, segment
-from accord.github.transport import Parsed
 from accord.text.markdown import shorten
 
 CheckState = Literal["passing", "failing", "inconclusive", "pending", "skipped"]
@@ -46,6 +45,12 @@ class Check(Frozen):
     started_at: datetime | None = None
     summary: str = ""  # the outcome in the words of the check: untrusted text
     conclusion: str = ""  # GitHub's word, empty until the check run is completed
+    mark: str = ""  # text of its own that its maker set, of a status the description
+
+    @property
+    def kind(self) -> str:
+        """The word for it in reports."""
+        return "check-run" if self.app else "commit-status"
 
 
 STATUS_CHARS = 140
@@ -62,35 +67,19 @@ class CommitVerdict(Frozen):
     mark: str
 
 
-class PublishedVerdict(Frozen):
-    """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
-
-    kind: str
-    url: str
-    is_passed: bool
-    mark: str
-
-
 class CheckMethods(Rest):
     """Requests about checks and statuses of commits."""
 
-    def check_runs(self, sha: str) -> tuple[Check, ...]:
+    def check_runs(self, sha: str, **params: str) -> tuple[Check, ...]:
         """List the newest check run of each name and app. GET …/commits/{sha}/check-runs."""
-        return tuple(self._check_runs(sha, _check_run))
+        path = f"/commits/{segment(sha)}/check-runs"
+        return tuple(self._list_items(path, _check_run, key="check_runs", filter="latest", **params))
 
     def statuses(self, sha: str) -> tuple[Check, ...]:
         """List the newest commit status of each context. GET …/commits/{sha}/status."""
         return tuple(self._list_items(f"/commits/{segment(sha)}/status", _status, key="statuses"))
 
-    def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
-        return next(self._check_runs(sha, _check_run_verdicts, check_name=name), None)
-
-    def _check_runs(self, sha: str, parse: Callable[[dict[str, Any]], Parsed], **params: str) -> Iterator[Parsed]:
-        path = f"/commits/{segment(sha)}/check-runs"
-        return self._list_items(path, parse, key="check_runs", filter="latest", **params)
-
-    def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
+    def create_check_run(self, sha: str, verdict: CommitVerdict) -> Check:
         """Create a check run. POST …/check-runs. Raises Forbidden for a token that does not belong to an app."""
         content = {
             "name": verdict.name,
@@ -100,39 +89,34 @@ class CheckMethods(Rest):
             "external_id": verdict.mark,
             "output": {"title": verdict.title, "summary": verdict.summary},
         }
-        return self._call("POST", "/check-runs", body=content).read(_check_run_verdicts)
+        return self._call("POST", "/check-runs", body=content).read(_check_run)
 
-    def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status."""
-        path = f"/commits/{segment(sha)}/status"
-        named = self._list_items(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
-        return next((status for context, status in named if context == name), None)
-
-    def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
+    def create_commit_status(self, sha: str, verdict: CommitVerdict) -> Check:
         """Set a commit status. POST …/statuses/{sha}. Raises Forbidden."""
         state, path = "success" if verdict.is_passed else "failure", f"/statuses/{segment(sha)}"
         content = {"state": state, "context": verdict.name, "description": status_line(verdict.title)}
-        return self._call("POST", path, body=content).read(_status_verdicts)
+        return self._call("POST", path, body=content).read(_status)
 
 
 def _check_run(data: dict[str, Any]) -> Check:
     """Read the JSON of a check run (schema "check-run"). A job's check run has the job's id, and names its run."""
     app = (data.get("app") or {}).get("slug") or ""
-    url = data.get("details_url") or data.get("html_url") or ""
-    job = _JOB.search(url) if app == "github-actions" else None
+    details, page = data.get("details_url") or "", data.get("html_url") or ""
+    job = _JOB.search(details) if app == "github-actions" else None
     output = data.get("output") or {}
     summary = "\n\n".join(filter(None, (output.get("title"), output.get("summary"))))
     conclusion = data["conclusion"] or "" if data["status"] == "completed" else ""
     return Check(
         name=data["name"],
         state=CONCLUSIONS.get(conclusion, "inconclusive") if data["status"] == "completed" else "pending",
-        url=url,
+        url=details if job else page or details,
         app=app,
         workflow_run_id=int(job[1]) if job else None,
         job_id=int(job[2]) if job else None,
         started_at=optional_timestamp(data.get("started_at")),
         summary=summary[:_SUMMARY_CHARACTERS],
         conclusion=conclusion,
+        mark=data.get("external_id") or "",
     )
 
 
@@ -145,21 +129,10 @@ def _status(data: dict[str, Any]) -> Check:
         url=data.get("target_url") or "",
         started_at=optional_timestamp(data.get("created_at")),
         summary=data.get("description") or "",
+        mark=data.get("description") or "",
     )
 
 
 def status_line(text: str) -> str:
     """Cut a text to what a commit status can say."""
     return shorten(text, STATUS_CHARS)
-
-
-def _check_run_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:
-    """Read the JSON of a check run (schema "check-run")."""
-    url = data["html_url"] or ""
-    return PublishedVerdict("check-run", url, data["conclusion"] == "success", data["external_id"] or "")
-
-
-def _status_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:
-    """Read the JSON of a commit status (schemas "status" and "simple-commit-status")."""
-    url = data["target_url"] or ""
-    return PublishedVerdict("commit-status", url, data["state"] == "success", data["description"] or "")

@@ -49,10 +49,6 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
     return LabelEvent(data["label"]["name"], change, actor.get("login", ""), actor.get("type") == "Bot", at)
 
 
-def _closing_time(data: dict[str, Any]) -> datetime | None:
-    return parse_timestamp(data["created_at"]) if data.get("event") == "closed" else None
-
-
 _STRUCTURE_EVENTS = {
     "milestoned": ("milestone", False),
     "demilestoned": ("milestone", True),
@@ -246,8 +242,8 @@ class GitHub(
 
     def closings(self, number: int) -> tuple[datetime, ...]:
         """List when an issue was closed, oldest first. GET …/issues/{n}/timeline."""
-        found = self._list_items(f"/issues/{number}/timeline", _closing_time)
-        return tuple(at for at in found if at is not None)
+        found = self._list_items(f"/issues/{number}/timeline", lambda data: (data.get("event"), data.get("created_at")))
+        return tuple(parse_timestamp(at or "") for event, at in found if event == "closed")
 
     def removed_parts(self, number: int) -> frozenset[str]:
         """Return which of milestone, type and assignees an issue lost last; accord takes none. GET …/timeline."""

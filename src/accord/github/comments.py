@@ -38,7 +38,11 @@ class CommentMethods(Rest):
     def recent_comments(self, since: datetime) -> Iterator[tuple[int, Comment]]:
         """List the comments that changed since then with their issue's number, last first. GET …/issues/comments."""
         params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._list_items("/issues/comments", _numbered_comment, **params)
+
+        def numbered(data: dict[str, Any]) -> tuple[int, Comment]:
+            return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
+
+        return self._list_items("/issues/comments", numbered, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Create a comment. POST …/issues/{n}/comments."""
@@ -72,11 +76,13 @@ def show_comment(
     """Make the first of our comments show a text, or a new one if we have none; further ones are deleted.
 
     ``find`` lists ours again: after a lost answer, and where a person deleted one meanwhile. ``is_ours`` judges a
-    login. Raises Refused as ``refuse_lost`` does.
+    login. Raises Refused where the token writes as another account.
     """
     if not ours:
         made = send_once(lambda: github.create_comment(number, body), lambda: next(iter(find()), None), clock)
-        refuse_lost(github, made, is_ours=is_ours(made.author))
+        if not is_ours(made.author):  # no run would find it again
+            github.delete_comment(made.id)
+            raise other_identity(made.author)
         return made
     first, *spares = ours
     try:
@@ -88,24 +94,12 @@ def show_comment(
     return shown
 
 
-def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:
-    """Take back a comment that no run would find again, as its author is not us. Raises Refused then."""
-    if is_ours:
-        return
-    github.delete_comment(made.id)
-    raise other_identity(made.author)
-
-
 def other_identity(login: str) -> Refused:
     """Return the error for a token that writes as another account than the given identity."""
     return Refused(
         f"The token writes as `{login}`, not as the given identity.",
         hint=f"Pass `--identity '{login}'`, or set the input `identity` of the action or workflow.",
     )
-
-
-def _numbered_comment(data: dict[str, Any]) -> tuple[int, Comment]:
-    return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
 
 
 def read_comment(data: dict[str, Any]) -> Comment:

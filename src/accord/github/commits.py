@@ -108,18 +108,13 @@ def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False
     blobs = {change.blob for change in changes if change.leaves_content}
     trees = [git("ls-tree", "-r", "--format=%(objectname)", parent) for parent in parents] if blobs else []
     new = blobs.difference(*(tree.decode().split() for tree in trees))
-    sizes = _sizes_of(git, new)
+    asked = "\n".join(sorted(new)).encode()
+    answers = git("cat-file", "--batch-check=%(objectname) %(objectsize)", data=asked).decode() if new else ""
+    sizes = {blob: int(size) for blob, size in (line.split() for line in answers.splitlines())}
     short = [blob for blob, size in sizes.items() if size <= TREE_TEXT_BYTES]
     contents = zip(short, git.contents(short), strict=True)
     texts = {blob: text for blob, content in contents if (text := _text_of(content)) is not None}
     return replace(facts, base_tree=base_tree, changes=changes, sizes=sizes, texts=texts)
-
-
-def _sizes_of(git: Git, blobs: set[str]) -> dict[str, int]:
-    if not blobs:
-        return {}
-    answers = git("cat-file", "--batch-check=%(objectname) %(objectsize)", data="\n".join(sorted(blobs)).encode())
-    return {blob: int(size) for blob, size in (line.split() for line in answers.decode().splitlines())}
 
 
 def _text_of(content: bytes | None) -> str | None:
@@ -133,7 +128,14 @@ def _text_of(content: bytes | None) -> str | None:
 
 def plan_upload(facts: CommitFacts) -> Upload:
     """Choose the way of a commit. Pure."""
-    if reason := _reason_to_push(facts):
+    largest = max(facts.sizes.values(), default=0)
+    reasons = {
+        PERSON: not facts.is_bot,
+        AUTHOR: facts.has_author,
+        "The API cannot carry a path that is not UTF-8.": not all(is_utf8(change.path) for change in facts.changes),
+        f"A file has {largest} bytes; the API takes {BLOB_BYTES}.": largest > BLOB_BYTES,
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), ""):
         return Upload(facts, reason=reason)
     blobs = tuple(sorted(facts.sizes.keys() - facts.texts.keys()))
     upload = Upload(facts, CommitWay.API, blobs, tuple(_trees(facts)))
@@ -141,19 +143,6 @@ def plan_upload(facts: CommitFacts) -> Upload:
         reason = f"The commit needs {upload.requests} requests over the API; at most {COMMIT_REQUESTS} are sent."
         return Upload(facts, reason=reason)
     return upload
-
-
-def _reason_to_push(facts: CommitFacts) -> str:
-    if not facts.is_bot:
-        return PERSON
-    if facts.has_author:
-        return AUTHOR
-    if any(not is_utf8(change.path) for change in facts.changes):
-        return "The API cannot carry a path that is not UTF-8."
-    largest = max(facts.sizes.values(), default=0)
-    if largest > BLOB_BYTES:
-        return f"A file has {largest} bytes; the API takes {BLOB_BYTES}."
-    return ""
 
 
 def _trees(facts: CommitFacts) -> Iterator[dict[str, TreeChange]]:

@@ -66,11 +66,12 @@ class ThreadMethods(GraphQLMethods):
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
         while True:
-            page = self._ask(_THREADS, asked, _threads, _READ_HINT)
-            if page is None:
+            pull = self._ask(_THREADS, asked, lambda data: (data["repository"] or {}).get("pullRequest"), _READ_HINT)
+            if pull is None:
                 raise NotThere(f"Pull request #{number} does not exist.", hint="Check the number.")
-            threads, asked["threads"] = page
-            found += map(self._whole, threads)
+            page = pull["reviewThreads"]
+            asked["threads"] = next_page(page)
+            found += map(self._whole, page["nodes"])
             if not asked["threads"]:
                 return tuple(found)
 
@@ -96,21 +97,13 @@ class ThreadMethods(GraphQLMethods):
         """Read a thread with the comments of further pages."""
         thread, more = _thread(node), next_page(node["comments"])
         while more:
-            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments, _READ_HINT)
-            if page is None:  # deleted meanwhile
+            asked = {"thread": thread.id, "comments": more}
+            found: dict[str, Any] | None = self._ask(_MORE, asked, lambda data: data["node"], _READ_HINT)
+            if found is None:  # deleted meanwhile
                 return thread
-            comments, more = page
-            thread = replace(thread, comments=thread.comments + comments)
+            more = next_page(found["comments"])
+            thread = replace(thread, comments=thread.comments + _comments(found["comments"]))
         return thread
-
-
-def _threads(data: dict[str, Any]) -> tuple[list[dict[str, Any]], str] | None:
-    """Read a page of threads, and where the next one begins; None where the pull request does not exist."""
-    pull = (data.get("repository") or {}).get("pullRequest")
-    if pull is None:
-        return None
-    page = pull["reviewThreads"]
-    return page["nodes"], next_page(page)
 
 
 def _thread(node: dict[str, Any]) -> ReviewThread:
@@ -141,12 +134,6 @@ def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
         original_line=first.get("original_line"),
         original_commit=first.get("original_commit_id") or "",
     )
-
-
-def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:
-    """Read a further page of a thread's comments, and where the next one begins; None where the thread is gone."""
-    node = data.get("node")
-    return None if node is None else (_comments(node["comments"]), next_page(node["comments"]))
 
 
 def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:

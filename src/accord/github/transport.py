@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from accord.core.clock import Clock, timestamp
 from accord.core.errors import AccordError, Refused, Stopped
@@ -104,9 +104,15 @@ class Transport:
                     self._clock.sleep(ruling.seconds)
                 case NextStep.WAIT_FOR_LIMIT:
                     self.wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
-                case NextStep.LOST | NextStep.GIVE_UP:
+                case NextStep.LOST:
+                    again = "Run the same command again; it looks first whether the request was carried out."
                     reason = f"status {status}: {message}" if status else message
-                    raise _unanswered_error(ruling.step, request, tries, reason, hint)
+                    raise AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint or again)
+                case NextStep.GIVE_UP:
+                    again = "Run the same command again when GitHub answers; it continues where it stopped."
+                    reason = f"status {status}: {message}" if status else message
+                    said = f"GitHub cannot be reached: {request} failed {tries} times ({reason})."
+                    raise Stopped(said, hint=hint or again)
                 case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
                     return Response(status, headers, headers[LOCATION], request)
                 case NextStep.REFUSED:
@@ -170,15 +176,6 @@ class Transport:
         self._clock.sleep(seconds)
 
 
-def _unanswered_error(step: NextStep, request: str, tries: int, reason: str, hint: str) -> Stopped:
-    """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
-    if step is NextStep.LOST:
-        again = "Run the same command again; it looks first whether the request was carried out."
-        return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint or again)
-    again = "Run the same command again when GitHub answers; it continues where it stopped."
-    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", hint=hint or again)
-
-
 def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
     """Read the headers of the primary limit; searches and GraphQL have limits of their own."""
     remaining, reset = headers.get("x-ratelimit-remaining", ""), headers.get("x-ratelimit-reset", "")
@@ -215,12 +212,10 @@ def _message(data: Any, text: str) -> str:
 
 def _next_page(link: str) -> dict[str, str] | None:
     """Read the parameters of the next page from a Link header, so that only our own server is asked."""
-    for part in link.split(","):
-        url, _, relation = part.partition(";")
-        if 'rel="next"' in relation:
-            query = parse_qs(urlsplit(url.strip().strip("<>")).query)
-            return {key: values[0] for key, values in query.items()}
-    return None
+    from requests.utils import parse_header_links
+
+    following = next((entry["url"] for entry in parse_header_links(link) if entry.get("rel") == "next"), None)
+    return dict(parse_qsl(urlsplit(following).query)) if following else None
 
 
 WHY = "GitHub's sentence says why; running the same again will not help."

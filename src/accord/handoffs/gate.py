@@ -18,7 +18,7 @@ from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.engine.operations import OperationLog, OperationStatus
-from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
+from accord.github.checks import Check, CommitVerdict, status_line
 from accord.github.models import Forbidden, Pull
 from accord.handoffs.models import Handoff, TaskWorkflow, read_handoff
 from accord.handoffs.plan import HandoffDecision, entry_of, runtime_of, with_runtime
@@ -102,22 +102,22 @@ def publish_check(
     redact: Redactor,
     policy: PostingPolicy,
     log: OperationLog,
-) -> tuple[PublishedVerdict | None, bool]:
+) -> tuple[Check | None, bool]:
     """Set the check on the head; return it, or None where the token cannot, and whether it is new."""
     verdict, sha = verdict_of(judged, redact, policy), pull.head_sha
 
-    def find() -> PublishedVerdict | None:
+    def find() -> Check | None:
         with suppress(Forbidden):
-            run = github.check_run(sha, verdict.name)
+            run = next(iter(github.check_runs(sha, check_name=verdict.name)), None)
             if run and run.mark == verdict.mark:
                 return run
+        wanted = verdict.name, "passing" if verdict.is_passed else "failing", verdict.title
         with suppress(Forbidden):
-            status = github.commit_status(sha, verdict.name)
-            if status and (status.is_passed, status.mark) == (verdict.is_passed, verdict.title):
-                return status
+            every = github.statuses(sha)
+            return next((one for one in every if (one.name, one.state, one.mark) == wanted), None)
         return None
 
-    def send() -> PublishedVerdict:
+    def send() -> Check:
         try:
             return github.create_check_run(sha, verdict)
         except Forbidden:  # a person's token cannot create check runs
