@@ -39,10 +39,10 @@ class CommentMethods(Rest):
         """List the comments that changed since then with their issue's number, last first. GET …/issues/comments."""
         params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
 
-        def numbered(data: dict[str, Any]) -> tuple[int, Comment]:
+        def with_number(data: dict[str, Any]) -> tuple[int, Comment]:
             return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
 
-        return self._list_items("/issues/comments", numbered, **params)
+        return self._list_items("/issues/comments", with_number, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Create a comment. POST …/issues/{n}/comments."""
