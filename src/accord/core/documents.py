@@ -77,7 +77,13 @@ def read_object(raw: bytes) -> Document:
         raise _broken_contract("not-json", message, hint, line=1)
     document = Document(value, text, start, is_alone)
     if repeated:
-        raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
+        places = _walk(text, start)[1] if len(text) <= _LOCATABLE_CHARS else []
+        said = 'The key "{}" is written twice in one object, so one value would be lost.'
+        findings = [
+            Finding("duplicate-key", said.format(short_name(key)), path, line=line, hint="Keep one.")
+            for path, key, line in places or [("", key, None) for key in repeated]
+        ]
+        raise BrokenContract("A key is repeated.", findings=findings)
     if not is_utf8(json.dumps(value, ensure_ascii=False)):
         message = "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character."
         raise _broken_contract("not-json", message, "Write the whole character, or its complete pair of escapes.")
@@ -123,7 +129,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
             repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         return found
 
-    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant, parse_float=_finite)
+    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_finite, parse_float=_finite)
     try:
         value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
         if _depth_exceeds(value, MAX_DEPTH):
@@ -139,13 +145,9 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
     return value, repeated, end
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number.")
-
-
 def _finite(digits: str) -> float:
-    if math.isinf(number := float(digits)):
-        raise ValueError("A number is too large.")
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"`{digits[:20]}` is not a JSON number.")
     return number
 
 
@@ -231,15 +233,6 @@ def _end_of_broken(text: str, start: int) -> int:
 def _name(value: Any) -> str:
     names = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
-
-
-def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
-    places = _walk(document.text, document.start)[1] if len(document.text) <= _LOCATABLE_CHARS else []
-    said = 'The key "{}" is written twice in one object, so one value would be lost.'
-    return [
-        Finding("duplicate-key", said.format(short_name(key)), path, line=line, hint="Keep one.")
-        for path, key, line in places or [("", key, None) for key in repeated]
-    ]
 
 
 def short_name(name: str) -> str:

@@ -83,7 +83,10 @@ def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list
 def read_corrected(raw: bytes, name: str | None) -> tuple[Document, list[Fix]]:
     """Read a document with what hid its kind (None: the document tells) corrected. Raises BrokenContract."""
     document, commas = _read_without_commas(raw)
-    document, fixes = _with_role(document) if _needs_role(name, document) else (document, [])
+    kinds = () if name else (kind for kind in KINDS.values() if kind.form == "json")
+    if "role" not in KINDS[name].marks if name else any(kind.matches(document.value) for kind in kinds):
+        return document, commas
+    document, fixes = _with_role(document)
     return document, [*commas, *fixes]
 
 
@@ -101,13 +104,6 @@ def _read_without_commas(raw: bytes) -> tuple[Document, list[Fix]]:
         document, removed = read_object(corrected.encode()), len(text) - len(corrected)
     commas = "the comma" if removed == 1 else f"{removed} commas"
     return document, [Fix(f"Removed {commas} before a closing bracket.")]
-
-
-def _needs_role(name: str | None, document: Document) -> bool:
-    """Return whether a document is of a kind with a role, or shows no kind."""
-    if name:
-        return "role" in KINDS[name].marks
-    return not any(kind.form == "json" and kind.matches(document.value) for kind in KINDS.values())
 
 
 def _with_role(document: Document) -> tuple[Document, list[Fix]]:

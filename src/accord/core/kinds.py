@@ -38,13 +38,6 @@ TEXT_AROUND = Finding(
 )
 
 
-def _is_array(raw: bytes) -> bool:
-    try:
-        return isinstance(json.loads(raw), list)
-    except (ValueError, RecursionError):
-        return False
-
-
 class Contract(NamedTuple):
     """A public contract; one that does not count its versions has the date or the number of its decision, or none."""
 
@@ -97,10 +90,11 @@ class Kind(Frozen):
         try:
             return READERS[self.form](raw)
         except BrokenContract:
-            if self.list_key and _is_array(raw):
-                hint = f'Write it as `{{"{self.list_key}": […]}}`.'
-                found = Finding("bare-array", "The document is a bare array.", line=1, hint=hint)
-                raise BrokenContract.of(found) from None
+            with suppress(ValueError, RecursionError):
+                if self.list_key and isinstance(json.loads(raw), list):
+                    hint = f'Write it as `{{"{self.list_key}": […]}}`.'
+                    found = Finding("bare-array", "The document is a bare array.", line=1, hint=hint)
+                    raise BrokenContract.of(found) from None
             raise
 
     def findings(self, model: BaseModel, role: str = "") -> list[Finding]:

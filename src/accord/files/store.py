@@ -262,16 +262,13 @@ def is_json(text: bytes) -> bool:
 def is_cut_off(line: bytes) -> bool:
     """Tell whether a crash cut off a line of JSON: it is blank, or begins an object or a list without its end."""
     text = line.strip(b"\0 \t\r")
-    return not text or (text[:1] in (b"{", b"[") and not _begins_whole(text) and not is_of_array(text))
-
-
-def _begins_whole(text: bytes) -> bool:
-    """Tell whether a text begins with a whole JSON value, whatever follows."""
+    if not text or text[:1] not in (b"{", b"[") or is_of_array(text):
+        return not text
     try:
-        json.JSONDecoder().raw_decode(text.decode(errors="replace"))
+        json.JSONDecoder().raw_decode(text.decode(errors="replace"))  # whatever follows
     except (ValueError, RecursionError):
-        return False
-    return True
+        return True
+    return False
 
 
 def is_of_array(line: bytes) -> bool:

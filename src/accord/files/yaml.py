@@ -195,11 +195,18 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
             raise _not_plain(before, path)
         quote = text[place.start] if text[place.start] in "\"'" else ""
         text = text[: place.start] + quote + changes[path] + quote + text[place.end :]
+    wanted = copy.deepcopy(before.value)
+    for path, value in changes.items():
+        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+        parent = wanted
+        for step in way:
+            parent = parent[int(step)] if isinstance(parent, list) else parent[step]
+        parent[int(last) if isinstance(parent, list) else last] = value
     try:
         after = read_yaml(text.encode("utf-8")).value
     except BrokenContract:
         after = None
-    if _with_values(before, changes) != after:
+    if wanted != after:
         raise _not_plain(before, min(changes))
     return mark + text.encode("utf-8")
 
@@ -253,15 +260,3 @@ def places_in(text: str) -> dict[str, Place]:
         )
         for path, (node, key) in found.items()
     }  # fmt: skip
-
-
-def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
-    """Return the value that a document has after these changes, of values that nothing else refers to."""
-    value = copy.deepcopy(document.value)
-    for path, wanted in changes.items():
-        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
-        parent = value
-        for step in way:
-            parent = parent[int(step)] if isinstance(parent, list) else parent[step]
-        parent[int(last) if isinstance(parent, list) else last] = wanted
-    return value

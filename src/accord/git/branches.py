@@ -38,10 +38,6 @@ Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
 """Why a push failed: for good, because the branch moved, for now, or for an unknown reason."""
 
 _AUTHOR = re.compile(r"\A[^<>\n]+ <[^<>\s]+>")
-_MOVED = re.compile(
-    r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
-    re.IGNORECASE,
-)
 _NAME_TAKEN = re.compile(r"directory file conflict|exists; cannot create")
 _PUSH_HINTS = (
     (re.compile(r"GH001|file size limit"), "Take the large files out of the commits, or store them with Git LFS."),
@@ -52,21 +48,6 @@ _PUSH_HINTS = (
 )
 """Words of refused pushes, the first that are found, and the hint that fixes each."""
 
-_FINAL = re.compile(
-    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"
-    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d|(?-i:^(?:remote: )?ERROR: )",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Final refusals; ``ERROR:`` begins those of GitHub's server for SSH."""
-
-_PASSING = re.compile(
-    r"rate limit|returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up"
-    r"|empty reply|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
-    re.IGNORECASE,
-)
-_BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
-"""Temporary problems that read like a final refusal; a rate limit is a 403."""
-
 _ADDRESS = re.compile(r"(?:(?<!\w)\w+://|(?<![\w.-])[\w.-]+@[\w.-]+:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
@@ -76,6 +57,27 @@ _CERTIFICATE = re.compile(
     re.IGNORECASE,
 )
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
+
+_TROUBLES: tuple[tuple[str, Trouble], ...] = (
+    (_NAME_TAKEN.pattern, "refused"),
+    (
+        r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
+        "conflict",
+    ),
+    (_CERTIFICATE.pattern, "refused"),
+    (r"rate limit|returned error: (?:408|429)|internal server error", "unreachable"),
+    (
+        r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|GH0\d\d"
+        r"|protected branch|remote rejected|refusing|pre-receive|exceeds|(?-i:^(?:remote: )?ERROR: )",
+        "refused",
+    ),
+    (
+        r"returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up|empty reply"
+        r"|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
+        "unreachable",
+    ),
+)
+"""Git's words, the first that are found; a rate limit is a 403, and ``ERROR:`` begins what GitHub says over SSH."""
 
 _TUNNEL = re.compile(r"HTTP code (\d{3}) from proxy|tunnel failed, response (\d{3})", re.IGNORECASE)
 _PROXY = re.compile(
@@ -285,15 +287,12 @@ def check_author(author: str) -> None:
 
 
 def push_trouble(said: str) -> Trouble:
-    """Return why a push failed, by git's own words."""
+    """Return why git did not reach a remote, or did not push, by its own words."""
     words = _without_addresses(said)
-    if known_refusal(words) or _NAME_TAKEN.search(words):
+    if known_refusal(words) or proxy_refusal("", {}, _tunnel_status(words)):
         return "refused"
-    if _MOVED.search(words):
-        return "conflict"
-    if _is_passing(words):
-        return "unreachable"
-    return "refused" if _FINAL.search(words) or _is_final(words) else "unknown"
+    found = (trouble for pattern, trouble in _TROUBLES if re.search(pattern, words, re.IGNORECASE | re.MULTILINE))
+    return next(found, "unknown")
 
 
 def push_refusal(said: str, repository_url: str = "") -> Refused:
@@ -317,13 +316,8 @@ def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
         if done.returncode == 0:
             return done.stdout
         said = done.stderr.decode("utf-8", "replace")
-        if _is_final(said):
-            raise _connection_refusal(said, remote.url)
-        if not _is_passing(said):
-            raise Refused(
-                f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
-                hint="Check the repository, its base branch, and that the token has contents: read.",
-            )
+        if push_trouble(said) != "unreachable":
+            raise _read_refusal(said, remote.url)
     raise _unreachable(remote, said)
 
 
@@ -335,28 +329,17 @@ def _unreachable(remote: Remote, said: str) -> Unreachable:
     )
 
 
-def _is_passing(said: str) -> bool:
-    """Return whether a failure is temporary."""
-    words = _without_addresses(said)
-    if _is_final(words):
-        return False
-    return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
-
-
-def _is_final(said: str) -> bool:
-    """Return whether git could not connect for a reason that another try does not change."""
-    return bool(_CERTIFICATE.search(said)) or proxy_refusal("", {}, _tunnel_status(said)) is not None
-
-
-def _connection_refusal(said: str, url: str) -> Refused:
-    """Say why git did not connect to a URL, after ``is_final``. Raises WrongUsage for an unusable file."""
+def _read_refusal(said: str, url: str) -> Refused:
+    """Say why git cannot read from a URL. Raises WrongUsage for an unusable file of certificates."""
     if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
         return refused
-    from accord.core.connections import certificate_refusal, trusted_context
+    if reason := _CERTIFICATE.search(said):
+        from accord.core.connections import certificate_refusal, trusted_context
 
-    trusted_context(os.environ)
-    reason = _CERTIFICATE.search(said)
-    return certificate_refusal(url, reason[0] if reason else "git cannot verify it")
+        trusted_context(os.environ)
+        return certificate_refusal(url, reason[0])
+    hint = "Check the repository, its base branch, and that the token has contents: read."
+    return Refused(f"Git cannot read {url}: {' '.join(said.split())[:500]}", hint=hint)
 
 
 def _trouble_of_proxy(said: str, url: str) -> tuple[str, str]:

@@ -100,7 +100,7 @@ class GitDataMethods(Rest):
 
     def history(self, sha: str) -> Iterator[Commit]:
         """List a commit and those before it, newest first. GET …/commits."""
-        return self._list_items("/commits", _listed_commit, sha=sha)
+        return self._list_items("/commits", _commit, sha=sha)
 
     def commit_named(self, repository: str, ref: str) -> str | None:
         """Return the commit of a tag or branch of any repository; None without one. GET /repos/{name}/commits."""
@@ -168,20 +168,18 @@ class GitDataMethods(Rest):
 
     def create_tree(self, changes: Mapping[str, TreeChange], base: str = "") -> str:
         """Create a tree from changes over a base, in their order; return its id. POST …/git/trees, harmless twice."""
-        entries = [_tree_entry(path, change) for path, change in changes.items()]
+        entries = list[dict[str, Any]]()
+        for path, change in changes.items():
+            if isinstance(change, StoredObject):
+                kind = "commit" if change.mode == SUBMODULE else "blob"
+                entries.append({"path": path, "type": kind, "mode": change.mode, "sha": change.sha})
+            elif change is None:
+                entries.append({"path": path, "type": "blob", "mode": "100644", "sha": None})
+            else:
+                entries.append({"path": path, "type": "blob", "mode": change[0], "content": change[1]})
         content = {"tree": entries, **({"base_tree": base} if base else {})}
         answer = self._call("POST", "/git/trees", body=content)
         return answer.read(lambda data: str(data["sha"]))
-
-
-def _tree_entry(path: str, change: TreeChange) -> dict[str, Any]:
-    """Return the JSON of a change; an entry without an object removes the path."""
-    if isinstance(change, StoredObject):
-        kind = "commit" if change.mode == SUBMODULE else "blob"
-        return {"path": path, "type": kind, "mode": change.mode, "sha": change.sha}
-    if change is None:
-        return {"path": path, "type": "blob", "mode": "100644", "sha": None}
-    return {"path": path, "type": "blob", "mode": change[0], "content": change[1]}
 
 
 def _path(name: str) -> str:
@@ -189,18 +187,11 @@ def _path(name: str) -> str:
 
 
 def _commit(data: dict[str, Any]) -> Commit:
-    """Read the JSON of a commit object (schema "git-commit")."""
-    parents = tuple(parent["sha"] for parent in data["parents"])
-    is_verified = bool((data.get("verification") or {}).get("verified"))
-    at = optional_timestamp((data.get("committer") or {}).get("date"))
-    return Commit(data["sha"], data["message"], data["tree"]["sha"], parents, is_verified, at)
-
-
-def _listed_commit(data: dict[str, Any]) -> Commit:
-    """Read the JSON of a commit in a listing (schema "commit")."""
-    inner, parents = data["commit"], tuple(parent["sha"] for parent in data["parents"])
+    """Read the JSON of a commit object, or of one in a listing (schemas "git-commit" and "commit")."""
+    inner, parents = data.get("commit", data), tuple(parent["sha"] for parent in data["parents"])
+    is_verified = bool((inner.get("verification") or {}).get("verified"))
     at = optional_timestamp((inner.get("committer") or {}).get("date"))
-    return Commit(data["sha"], inner["message"], inner["tree"]["sha"], parents, at=at)
+    return Commit(data["sha"], inner["message"], inner["tree"]["sha"], parents, is_verified, at)
 
 
 def _content(data: Any) -> bytes | None:
