@@ -107,20 +107,18 @@ def _unknown_key_hint(place: Steps, model: type[BaseModel], document: Any, fille
     known = keys_at(model, above)
     if near := correct_spelling(key, [each for each in known if each not in value_at(document, above)]):
         return f"Did you mean `{near}`?", (*above, near)
-    homes = [home for home in _homes(model, above, key) if home not in filled]
-    homes = [home for home in homes if value_at(document, home) in (None, "", []) and _may_hold(model, home, value)]
+    objects = _objects_around(model, tuple(0 if isinstance(step, int) else step for step in above))
+    named = ((around, correct_spelling(key, keys)) for around, keys in objects)
+    homes = [(*above[: len(around)], *around[len(above) :], name) for around, name in named if name]
+    homes = [home for home in homes if home not in filled and value_at(document, home) in (None, "", [])]
+    homes = [
+        home for home in homes if _TYPES.get(type(value)) in {each.get("type") for each in _shapes_at(model, home)}
+    ]
     if len(homes) == 1:
         return f"Move it to `{pointer(*homes[0])}`.", homes[0]
     if not isinstance(value, (str, list, dict)) or not any(value):
         return "Remove it.", ()
     return f"Write its content under a known key ({', '.join(f'`{each}`' for each in known)}), or remove it.", ()
-
-
-def _homes(model: type[BaseModel], above: Steps, key: str) -> list[Steps]:
-    """Return the places where a model knows a key, in an object above or below a place, but not in entries of lists."""
-    objects = _objects_around(model, tuple(0 if isinstance(step, int) else step for step in above))
-    near = ((place, correct_spelling(key, keys)) for place, keys in objects)
-    return [(*above[: len(place)], *place[len(above) :], name) for place, name in near if name]
 
 
 @lru_cache(maxsize=64)
@@ -131,11 +129,6 @@ def _objects_around(model: type[BaseModel], above: Steps) -> list[tuple[Steps, l
         places += [each for each in below if keys_at(model, each)][: max(0, _MOST_OBJECTS - len(places))]
     places[:0] = [above[:length] for length in range(len(above))]
     return [(place, keys_at(model, place)) for place in places]
-
-
-def _may_hold(model: type[BaseModel], place: Steps, value: Any) -> bool:
-    types = {shape.get("type") for shape in _shapes_at(model, place)}
-    return _TYPES.get(type(value)) in types
 
 
 def value_at(value: Any, steps: Steps) -> Any:
@@ -183,7 +176,8 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
         message, hint = (*context["error"].args, "Write another value.")[:2]
         message = f"{message}; {found}."
     else:
-        wanted = _with_or([part for detail in details for part in _allowed_values(detail)])
+        *front, last = dict.fromkeys(part for detail in details for part in _allowed_values(detail))
+        wanted = f"{', '.join(front)} or {last}" if front else last
         message = f"{_name_of(steps)} must be {wanted}; {found}."
         hint = "Shorten it." if kind == "string_too_long" else did_you_mean(str(given), _QUOTED.findall(wanted))
     return Finding("schema", message, pointer(*steps), hint=hint or f"Write {wanted}.")
@@ -194,11 +188,6 @@ def _allowed_values(detail: ErrorDetails) -> list[str]:
     words = _WANTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
     words = words.format(**detail.get("ctx", {}))
     return re.split(", | or ", words) if detail["type"] in ("literal_error", "enum") else [words]
-
-
-def _with_or(parts: Sequence[str]) -> str:
-    *front, last = dict.fromkeys(parts)
-    return f"{', '.join(front)} or {last}" if front else last
 
 
 def _name_of(steps: Sequence[str | int]) -> str:

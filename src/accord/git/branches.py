@@ -58,6 +58,14 @@ _CERTIFICATE = re.compile(
 )
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
 
+_FINAL = (
+    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|GH0\d\d"
+    r"|protected branch|remote rejected|refusing|pre-receive|exceeds|(?-i:^(?:remote: )?ERROR: )"
+)
+_PASSING = (
+    r"returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up|empty reply"
+    r"|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end"
+)
 _TROUBLES: tuple[tuple[str, Trouble], ...] = (
     (_NAME_TAKEN.pattern, "refused"),
     (
@@ -66,16 +74,8 @@ _TROUBLES: tuple[tuple[str, Trouble], ...] = (
     ),
     (_CERTIFICATE.pattern, "refused"),
     (r"rate limit|returned error: (?:408|429)|internal server error", "unreachable"),
-    (
-        r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|GH0\d\d"
-        r"|protected branch|remote rejected|refusing|pre-receive|exceeds|(?-i:^(?:remote: )?ERROR: )",
-        "refused",
-    ),
-    (
-        r"returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up|empty reply"
-        r"|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
-        "unreachable",
-    ),
+    (_FINAL, "refused"),
+    (_PASSING, "unreachable"),
 )
 """Git's words, the first that are found; a rate limit is a 403, and ``ERROR:`` begins what GitHub says over SSH."""
 

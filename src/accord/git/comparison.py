@@ -16,7 +16,7 @@ from functools import cached_property
 
 from accord.core.frozen import Frozen
 from accord.git.beside import made_commits, pushed_commits
-from accord.git.filters import LFS, blob_id, filters_of, is_pointer_file, is_stored_form, pointer_to
+from accord.git.filters import LFS, blob_id, filters_of, is_encrypted, is_pointer, is_pointer_file, pointer_to
 from accord.git.index import (
     IndexEntry,
     add_files,
@@ -296,7 +296,11 @@ def _of_merge(comparison: _Comparison, left: Mapping[str, str]) -> dict[str, Ind
     names = filters_of(comparison.ours, same)
     contents = zip(same, comparison.ours.contents([entry.blob for entry in same.values()]), strict=True)
     known = {path: content for path, content in contents if content is not None}
-    return {path: same[path] for path, content in known.items() if is_stored_form(content, names.get(path, ""))}
+    forms = {LFS: is_pointer, "git-crypt": is_encrypted}  # of an unknown filter, everything may be its stored form
+    kept = [
+        path for path, content in known.items() if (form := forms.get(names.get(path, ""))) is None or form(content)
+    ]
+    return {path: same[path] for path in kept}
 
 
 def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[str, str]) -> dict[str, str]:

@@ -36,12 +36,6 @@ def is_encrypted(content: bytes) -> bool:
     return content.startswith(_ENCRYPTED)
 
 
-def is_stored_form(content: bytes, driver: str) -> bool:
-    """Return whether a content may be what a filter stores; of an unknown filter, everything may be."""
-    known = {LFS: is_pointer, "git-crypt": is_encrypted}
-    return driver not in known or known[driver](content)
-
-
 def pointer_to(path: Path) -> bytes:
     """Return the pointer that Git LFS stores for a file."""
     digest, size = hashlib.sha256(), 0

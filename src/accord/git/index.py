@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from accord.git.paths import some_of
 from accord.git.program import UNTRUSTED, Git, GitFailed, join_nul, split_nul
 
+_ODD = re.compile(rb'[\0-\x1f"\\]')
 _STOPPED = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -87,16 +89,11 @@ def blobs_of(git: Git, files: Sequence[str], *options: str) -> dict[str, str]:
     """Return the blobs that git would store for files, without those that it cannot store, at which it ends."""
     found = dict[str, str]()
     while files:
-        asked = b"".join(_quote_path(path) + b"\n" for path in files)
+        asked = b"".join(b'"%b"\n' % _ODD.sub(lambda odd: b"\\%03o" % odd[0][0], os.fsencode(path)) for path in files)
         made = git.attempt("hash-object", *options, "--stdin-paths", data=asked).stdout.decode().split()
         found |= zip(files, made, strict=False)
         files = files[len(made) + 1 :]
     return found
-
-
-def _quote_path(path: str) -> bytes:
-    escaped = b"".join(b"\\%03o" % byte if byte < 32 or byte in b'"\\' else bytes([byte]) for byte in os.fsencode(path))
-    return b'"' + escaped + b'"'
 
 
 def untracked_files(git: Git, real: Git, rule: str) -> tuple[list[str], dict[str, bool]]:

@@ -110,7 +110,10 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
     same = {path for path in smudged if stays_as_stored(top / path, stored[path])}
     changed = [path for path in changed if path not in as_stored and path not in same]
     ignored = split_nul(git("ls-files", "--others", "--ignored", BY_TREE, "--directory", "-z"))
-    before_hidden = look(top, _first_files(top, ignored))
+    noted = [place for place in ignored if not place.endswith("/")]  # single files, then some of each folder
+    for place in (place for place in ignored if place.endswith("/")):
+        noted += islice(files_below(top, place[:-1]), _MOST_OF_A_FOLDER)
+    before_hidden = look(top, noted[:_MOST_NOTED])
     digests |= {path: digest for path, each in before_hidden.items() if (digest := content_digest(top / path, each))}
     heads = {path: head_of(top / path) for path, entry in index.items() if entry.mode == SUBMODULE}
     return Snapshot(
@@ -131,14 +134,6 @@ def take_snapshot(directory: Path, state_files: Sequence[str] = ()) -> Snapshot 
         taken_at,
         state_files,
     )
-
-
-def _first_files(top: Path, places: Sequence[str]) -> list[str]:
-    """Return the files whose contents are noted: single ones, then some of each folder. Times tell of all others."""
-    found = [place for place in places if not place.endswith("/")]
-    for place in (place for place in places if place.endswith("/")):
-        found += islice(files_below(top, place[:-1]), _MOST_OF_A_FOLDER)
-    return found[:_MOST_NOTED]
 
 
 def _stored_paths(

@@ -126,10 +126,7 @@ def audit_changes(
 
 
 def _unknown_dot_files(git: Git, tree: str, paths: Iterable[str]) -> list[str]:
-    """Return the files with a dot name, in any folder, that no path of the tree has.
-
-    Tools and agents that accord does not know read their settings from such files.
-    """
+    """Return the files with a dot name that no path of the tree has: unknown tools read their settings from such."""
     new = {path: names for path in paths if (names := _dot_names(path))}
     if not new:
         return []

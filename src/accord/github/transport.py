@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from accord.core.clock import Clock, timestamp
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.log import log
-from accord.core.refusals import KnownRefusal, known_refusal
+from accord.core.refusals import known_refusal
 from accord.github.models import (
     Access,
     AnswerLost,
@@ -240,7 +240,10 @@ def refusal(
     said = f'GitHub refused {request} with {status}: "{" ".join(message.split()).rstrip(".")}"{details}.'
     known = known_refusal(f"{message} {details}", ref) if status in (403, 409, 422) else None
     if known is not None:
-        return _kind(known, status)(said, hint=known.hint_for(f"{server_url}/{repository}" if server_url else ""))
+        kind: type[Refused] = Refused if known.code in _BY_RULE else Conflict
+        if status == 403:
+            kind = PullsNotAllowed if known.code == "pull-requests-not-allowed" else Forbidden
+        return kind(said, hint=known.hint_for(f"{server_url}/{repository}" if server_url else ""))
     if status < 400:
         return NotThere(said, hint=f"It has moved: name {repository} as it is called now, with --repo.")
     if status == 401:
@@ -257,12 +260,6 @@ def refusal(
     if status == 409 and "repository is empty" in message.lower():
         return EmptyRepository(said, hint=f"{repository} holds no commit yet: push one, and run the same again.")
     return (Conflict if status == 409 else Refused)(said, hint=WHY)
-
-
-def _kind(known: KnownRefusal, status: int) -> type[Refused]:
-    if status == 403:
-        return PullsNotAllowed if known.code == "pull-requests-not-allowed" else Forbidden
-    return Refused if known.code in _BY_RULE else Conflict
 
 
 _CALLER = (
