@@ -58,22 +58,26 @@ _CERTIFICATE = re.compile(
 )
 """OpenSSL's words and those of GnuTLS, which Debian's git uses."""
 
-_FINAL = (
-    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|GH0\d\d"
-    r"|protected branch|remote rejected|refusing|pre-receive|exceeds|(?-i:^(?:remote: )?ERROR: )"
+_MOVED = re.compile(
+    r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
+    re.IGNORECASE,
 )
-_PASSING = (
+_BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
+_FINAL = re.compile(
+    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"
+    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d|(?-i:^(?:remote: )?ERROR: )",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PASSING = re.compile(
     r"returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up|empty reply"
-    r"|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end"
+    r"|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
+    re.IGNORECASE,
 )
-_TROUBLES: tuple[tuple[str, Trouble], ...] = (
-    (_NAME_TAKEN.pattern, "refused"),
-    (
-        r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
-        "conflict",
-    ),
-    (_CERTIFICATE.pattern, "refused"),
-    (r"rate limit|returned error: (?:408|429)|internal server error", "unreachable"),
+_TROUBLES: tuple[tuple[re.Pattern[str], Trouble], ...] = (
+    (_NAME_TAKEN, "refused"),
+    (_MOVED, "conflict"),
+    (_CERTIFICATE, "refused"),
+    (_BUSY, "unreachable"),
     (_FINAL, "refused"),
     (_PASSING, "unreachable"),
 )
@@ -291,8 +295,7 @@ def push_trouble(said: str) -> Trouble:
     words = _without_addresses(said)
     if known_refusal(words) or proxy_refusal("", {}, _tunnel_status(words)):
         return "refused"
-    found = (trouble for pattern, trouble in _TROUBLES if re.search(pattern, words, re.IGNORECASE | re.MULTILINE))
-    return next(found, "unknown")
+    return next((trouble for pattern, trouble in _TROUBLES if pattern.search(words)), "unknown")
 
 
 def push_refusal(said: str, repository_url: str = "") -> Refused:
