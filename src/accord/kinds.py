@@ -19,7 +19,6 @@ def _is(of_type: type) -> Callable[[Any], bool]:
 
 
 def _are_tasks(value: Any) -> bool:
-    """Tell whether a value is an array or an object of handoffs, or of no entry."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else (None,)
     return not entries or any(isinstance(entry, dict) and isinstance(entry.get("metadata"), dict) for entry in entries)
 

@@ -9,8 +9,8 @@ import pytest
 from support.commands import Accord
 
 from accord.agents.registry_rules import registry_from
+from accord.cli.attack import play_in_container, play_without_container
 from accord.cli.attacks.ground import PATCHES, ROWS, TEXTS, HostileText
-from accord.cli.attacks.local import play_in_container, play_without_container
 
 ROOT = Path(__file__).parents[2]
 

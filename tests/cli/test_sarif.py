@@ -9,7 +9,7 @@ import pytest
 from support.commands import Accord
 from support.runner_workflows import RUNNER, edited
 
-from accord.cli.sarif import sarif_log
+from accord.cli.check import sarif_log
 from accord.core.findings import Finding, warning
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data/sarif-2.1.0.json").read_bytes())

@@ -15,7 +15,7 @@ from support.trees import git
 from accord.board.facts import read_snapshot
 from accord.board.models import Entry, Overview, address_of
 from accord.board.pages import timeline_of
-from accord.cli.board import age, status_lines
+from accord.cli.board import status_lines
 from accord.starts.ends import JobResult
 from accord_sandbox.server import serving
 
@@ -283,10 +283,3 @@ def test_an_empty_repository_needs_no_one() -> None:
         "Nothing needs you.",
         "note: Something was not read.",
     ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(-5, "0 min"), (119, "1 min"), (7199, "119 min"), (7200, "2 h"), (180_000, "2 days")]
-)
-def test_a_time_has_the_largest_unit_of_which_there_are_two(seconds: int, text: str) -> None:
-    assert age(NOW - timedelta(seconds=seconds), NOW) == text

@@ -12,7 +12,7 @@ from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.run_step import attempts_table, parse_list, task_list
-from accord.cli.sources import local_policy, read_bytes, regular_file
+from accord.cli.sources import local_policy, read_text, regular_file
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
 from accord.core.clock import SystemClock
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
@@ -42,9 +42,10 @@ def analyze(given: _AnalyzeArguments) -> None:
     Asks the providers that have a key until one answers, and reads the agent's own words last. Exits 0 even if none
     answered.
     """
-    body = _text(given.pr_body)
-    ran = tuple(line for line in _text(given.commands).splitlines() if line.strip())
-    evidence = TaskEvidence(body, _text(given.message), ran, _text(given.diff_stat))
+    files = (given.pr_body, given.message, given.commands, given.diff_stat)
+    body, message, commands, stat = (read_text(path or None) or "" for path in files)
+    ran = tuple(line for line in commands.splitlines() if line.strip())
+    evidence = TaskEvidence(body, message, ran, stat)
     names = [name for name in given.providers.replace(",", " ").split() if name]
     found = analyse(evidence, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []
@@ -59,10 +60,6 @@ def analyze(given: _AnalyzeArguments) -> None:
     done = task_list(parse_list(outputs["llm-completed-tasks"])) or "No completed task was found."
     leave_summary("### accord analyze", answer, done, attempts_table(parse_list(outputs["llm-attempts"])))
     annotate_warnings(warnings, "accord")
-
-
-def _text(path: str) -> str:
-    return read_bytes(path).decode("utf-8-sig", "replace") if path else ""
 
 
 def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:

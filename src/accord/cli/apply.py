@@ -15,8 +15,6 @@ from accord.cli.options import (
     FILE,
     ChangeArguments,
     Choice,
-    FormatArguments,
-    Lines,
     Number,
     PostingArguments,
     RootArguments,
@@ -52,7 +50,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
+class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments):
     result: str = argument("RESULT", envvar="ACCORD_APPLY_RESULT")
     kind: str | None = option("--kind", "The only accepted kind. Default: any.", type=Choice(sorted(APPLICABLE)))
     run_key: str = option("--run-key", "Scope of exactly-once. Default: the request, else a digest.")
@@ -81,9 +79,9 @@ class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments, Forma
         "--checkout", "Checkout to read git objects from; it stays unchanged.", type=FILE, default=Path()
     )
     author: str = option("--author 'NAME <MAIL>'", "Author of the commit.")
-    co_author: tuple[str, ...] = option("--co-author 'NAME <MAIL>'", "Co-author of the commit.", type=Lines())
+    co_author: tuple[str, ...] = option("--co-author 'NAME <MAIL>'", "Co-author of the commit.")
     commit_type: str = option("--commit-type", "Prefix of the commit's subject.", default="feat")
-    protect: tuple[str, ...] = option("--protect PATTERN", "Another protected path, as in .gitignore.", type=Lines())
+    protect: tuple[str, ...] = option("--protect PATTERN", "Another protected path, as in .gitignore.")
     keepalive: bool = option("--keepalive", "Let keepalive work on a new pull request.")
 
 
@@ -117,7 +115,6 @@ def _report(receipt: Receipt, given: _ApplyArguments) -> int:
 
 
 def _check_arguments(given: _ApplyArguments) -> None:
-    """Raise WrongUsage for arguments that cannot be right for any result."""
     if given.run_key and not _RUN_KEY.fullmatch(given.run_key):
         message = f"`{given.run_key[:80]}` is not a run key."
         raise WrongUsage(message, hint="Use up to 100 letters, digits, dots, dashes and underscores.")
@@ -204,7 +201,6 @@ def _options_of(
 
 
 def _check_kind(kind: str, given: _ApplyArguments) -> None:
-    """Raise WrongUsage where an argument that this kind of results needs is missing or wrong."""
     needed = {"implementor-result": ("--work-item", given.work_item), "reviewer-result": ("--pull", given.pull)}
     flag, number = needed.get(kind, ("", 0))
     if number is None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,16 +29,24 @@ from accord.cli.options import (
     group,
     option,
 )
-from accord.cli.output import CLEAR_SCREEN, cut_text, is_screen, one_line, print_json, print_lines, screen_columns
+from accord.cli.output import (
+    CLEAR_SCREEN,
+    cut_text,
+    duration,
+    is_screen,
+    one_line,
+    print_json,
+    print_lines,
+    screen_columns,
+)
 from accord.cli.receipts import show_receipt
 from accord.cli.sources import connect_all, posting_to
-from accord.cli.step import leave_outputs, leave_summary, redact, redacted_cell
+from accord.cli.step import leave_outputs, leave_summary, redacted_cell
 from accord.core.clock import SystemClock
 from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.network import HOST, open_listener
 from accord.engine.operations import ApplyOptions
-from accord.engine.receipts import Receipt
 from accord.text.redaction import redactor_for
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
@@ -144,8 +152,9 @@ def _entry_lines(
 ) -> Iterator[str]:
     shown_id = one_line(entry.full_id if names_repository else entry.id)
     title, why, name = f"{shown_id} {one_line(entry.title)}", one_line(entry.why), entry.kind
-    shows_time = entry.since is not None and section in ("needs_you", "running")
-    details = (f"for {age(entry.since, now)}" if shows_time and entry.since else "", one_line(entry.cost))
+    since = entry.since if section in ("needs_you", "running") else None
+    time_span = duration(max((now - since).total_seconds(), 0)) if since else ""
+    details = (f"for {time_span}" if time_span else "", one_line(entry.cost))
     after = "".join(f" · {detail}" for detail in details if detail)
     if section in _WITH_COMMAND:
         yield f"  {click.style(f'{name:<{_MARGIN - 3}}', bold=True)} {_cut(title + after, columns)}"
@@ -158,16 +167,6 @@ def _entry_lines(
 
 def _cut(text: str, columns: int | None) -> str:
     return cut_text(text, columns - _MARGIN if columns else None)
-
-
-_UNITS: Sequence[tuple[str, int]] = (("days", 86_400), ("h", 3600), ("min", 60))
-
-
-def age(since: datetime, now: datetime) -> str:
-    """Return how long something lasts, in the largest unit of which there are two."""
-    seconds = max((now - since).total_seconds(), 0)
-    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= 2 * size), ("min", 60))
-    return f"{seconds // size:.0f} {unit}"
 
 
 class _BoardArguments(PeriodArguments, RepositoriesArguments):
@@ -231,7 +230,7 @@ def _serve(
             live.stop()
 
 
-class BoardIssueArguments(PeriodArguments, WritingArguments, PostingArguments, FormatArguments):
+class BoardIssueArguments(PeriodArguments, WritingArguments, PostingArguments):
     """The arguments of ``accord board issue``."""
 
 
@@ -247,13 +246,8 @@ def board_issue(given: BoardIssueArguments) -> int:
         options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=given.dry_run)
         receipt, overview = show_dashboard(connection.github, address, timedelta(days=given.days), options)
     code = show_receipt(receipt, "-", given)
-    _report(receipt, overview, f"{address.page}/issues")
-    return code
-
-
-def _report(receipt: Receipt, overview: Overview | None, issues: str) -> None:
-    needs = len(overview.needs_you) if overview else ""
-    url = receipt.details.get("board", {}).get("url", "")
-    leave_outputs({"outcome": receipt.outcome.value, "url": redact(url), "needs-you": str(needs)})
+    needs, url = str(len(overview.needs_you)) if overview else "", receipt.details.get("board", {}).get("url", "")
+    leave_outputs({"outcome": receipt.outcome.value, "url": redact(url), "needs-you": needs})
     if overview:
-        leave_summary(board_body(overview, redacted_cell, issues))
+        leave_summary(board_body(overview, redacted_cell, f"{address.page}/issues"))
+    return code

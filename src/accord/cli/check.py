@@ -1,17 +1,25 @@
-"""``accord check``: tell whether a document is what its contract asks for."""
+"""``accord check``: tell whether a document is what its contract asks for; also as SARIF 2.1.0, for code scanning.
+
+Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", and GitHub documentation, "SARIF
+support for code scanning".
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
+from accord import __version__
 from accord.cli.options import Choice, FindingsArguments, WritingArguments, argument, command, option
 from accord.cli.output import colored_word, finding_lines, one_line, print_json
 from accord.cli.sources import read_bytes
@@ -25,13 +33,79 @@ from accord.cli.step import (
     redacted_cell,
 )
 from accord.core.errors import AccordError, WrongUsage
-from accord.core.findings import Finding, count_of, has_errors
+from accord.core.findings import Finding, Severity, count_of, has_errors, page_of
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, contract_of
 from accord.files.store import file_behind, write_whole
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
     from accord.core.fixes import Fix
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+def sarif_log(command: str, documents: Sequence[tuple[str, Sequence[Finding]]]) -> dict[str, object]:
+    """Return the findings of a command as a SARIF log with one run. Paths are those of files below this directory."""
+    codes = sorted({finding.code for _, findings in documents for finding in findings})
+    results = []
+    for path, findings in documents:
+        alike: Counter[tuple[str, str, str]] = Counter()  # numbered, so that each has a fingerprint of its own
+        for finding in findings:
+            key = (finding.code, finding.path, finding.message)
+            results.append(_result(path, finding, codes.index(finding.code), alike[key]))
+            alike[key] += 1
+    driver = {
+        "name": "accord",
+        "semanticVersion": __version__,
+        "informationUri": "https://github.com/accord-ci/accord",
+        "rules": [
+            {
+                "id": code,
+                "shortDescription": {"text": f"{code.replace('-', ' ').capitalize()}."},
+                "helpUri": page_of("findings", code),
+            }
+            for code in codes
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"accord/{command}/"},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(path: str, finding: Finding, rule: int, number: int) -> dict[str, object]:
+    identity = "\0".join([path, finding.code, finding.path, finding.message, str(number)])
+    place = {"artifactLocation": {"uri": _uri(path)}, "region": {"startLine": max(finding.line or 1, 1)}}
+    location: dict[str, object] = {"physicalLocation": place}
+    if finding.path:
+        location["logicalLocations"] = [{"fullyQualifiedName": finding.path}]
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{finding.message}\n{finding.hint}".strip()},
+        "locations": [location],
+        "partialFingerprints": {"accord/v1": hashlib.sha256(identity.encode(errors="replace")).hexdigest()},
+    }
+
+
+def _uri(path: str) -> str:
+    """Return a path as a URI, relative to this directory if it is below it; stdin has a name of its own."""
+    if path == "-":
+        return "stdin"
+    place = Path(path)
+    if place.is_absolute():
+        here = Path.cwd()
+        if not place.is_relative_to(here):
+            return place.as_uri()
+        place = place.relative_to(here)
+    return quote(PurePosixPath(place).as_posix())
+
 
 Checked = tuple[str, str | None, list[Finding]]
 """A document's path, its kind as far as it is known, and what was found."""
@@ -57,7 +131,7 @@ class SessionRole(Choice):
         return ROLES
 
 
-class _CheckArguments(WritingArguments, FindingsArguments):
+class _CheckArguments(FindingsArguments, WritingArguments):
     paths: tuple[str, ...] = argument("PATH…", required=True, envvar="ACCORD_CHECK_PATHS")
     kind: str | None = option(
         "--kind", "Kind of the documents. Default: recognised.", type=Choice(sorted([*KINDS, *FOLDERS]))
@@ -131,7 +205,6 @@ def _can_fix(contents: dict[str, bytes], kind: str | None) -> bool:
 
 
 def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> dict[str, list[Fix]]:
-    """Correct the contents of files, and write those that changed; return what was corrected, by path."""
     from accord.core.fixes import fix_text
 
     fixes = {}
@@ -153,8 +226,6 @@ def print_checks(
     """Print what was corrected and found in each document, as text, as one JSON document, or as SARIF."""
     fixes = fixes or {}
     if output_format == "sarif":
-        from accord.cli.sarif import sarif_log
-
         print_json(sarif_log(click.get_current_context().info_name or "check", [(path, f) for path, _, f in documents]))
         return
     if output_format == "json":

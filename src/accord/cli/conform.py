@@ -110,7 +110,6 @@ def _compare(old: str, new: str) -> list[Checked]:
 
 
 def _read(path: str) -> tuple[Workflow, YamlDocument, str]:
-    """Return a workflow, its document, and its text."""
     raw = read_bytes(path)
     document = read_mapping(raw)
     try:

@@ -18,8 +18,6 @@ _MOST_CHARS = 1_000
 
 
 class _StderrHandler(logging.Handler):
-    """Shows entries on stderr."""
-
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line: time, subject and text."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
+from accord.cli.check import sarif_log
 from accord.cli.options import (
     FindingsArguments,
-    FormatArguments,
     ReadingArguments,
     RepositoryArguments,
     RootArguments,
@@ -24,7 +24,6 @@ from accord.cli.options import (
     top_of,
 )
 from accord.cli.output import aligned_lines, colored_word, finding_lines, one_line, print_json, redactor
-from accord.cli.sarif import sarif_log
 from accord.cli.sources import find_token, github_for
 from accord.cli.step import annotate_file, findings_table, leave_outputs, present, redacted_cell, report_step
 from accord.core.environment import install_command
@@ -50,7 +49,7 @@ _HINTS = {
 _NO_ANSWER = "Run it again when GitHub answers, or with `--offline` to check files only."
 
 
-class _DoctorArguments(RootArguments, WritingArguments, RepositoryArguments, FindingsArguments):
+class _DoctorArguments(RootArguments, FindingsArguments, WritingArguments, RepositoryArguments):
     fix: bool = option("--fix", "Correct workflow files: pins, permissions, tokens.")
     bundle: Path | None = option("--bundle FILE.zip", "Write a file for a bug report, without secrets.", type=NEW_FILE)
     include: tuple[Path, ...] = option(
@@ -113,7 +112,6 @@ def doctor(given: _DoctorArguments) -> int:
 
 
 def _template_for(found: Mapping[str, tuple[str, Fixed]]) -> str:
-    """Return the template of two jobs if an agent may write somewhere; empty if not."""
     is_needed = any(fixed.has_agent_job for _, fixed in found.values())
     return TWO_JOBS.read_text(encoding="utf-8") if is_needed else ""
 
@@ -144,7 +142,10 @@ def _by_file(checks: Sequence[DoctorCheck]) -> dict[str, list[Finding]]:
 
 
 def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> Iterator[str]:
-    reason, unread = _checks_without_github(checks)
+    skipped = {check.name: check for check in checks if check.is_skipped}
+    reason = skipped[NAMES[0]].note if set(NAMES) <= skipped.keys() else ""  # for which GitHub was not read at all
+    live = [skipped[name] for name in (LABELS_ON_GITHUB, *NAMES) if name in skipped]
+    unread = [check for check in live if reason and check.note == reason]
     rows = []
     for check in checks:
         count = count_of(len(check.findings), "finding") if check.findings else ""
@@ -167,14 +168,6 @@ def _lines(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Findi
     yield f"\n{count_of(errors, 'error')}, {count_of(len(severities) - errors, 'warning')}"
 
 
-def _checks_without_github(checks: Sequence[DoctorCheck]) -> tuple[str, list[DoctorCheck]]:
-    """Return the reason for which GitHub was not read at all, and the checks that share it; none where it was."""
-    skipped = {check.name: check for check in checks if check.is_skipped}
-    live = [skipped[name] for name in (LABELS_ON_GITHUB, *NAMES) if name in skipped]
-    reason = skipped[NAMES[0]].note if set(NAMES) <= skipped.keys() else ""
-    return reason, [check for check in live if reason and check.note == reason]
-
-
 def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
     rows = [
         [redacted_cell(check.name), f"{_SIGNS[check.status]} {check.status}", redacted_cell(check.note)]
@@ -187,7 +180,7 @@ def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[
     report_step("doctor", {"ok": str(is_ok).lower()}, *parts)
 
 
-class _PreflightArguments(WritingArguments, ReadingArguments, FormatArguments):
+class _PreflightArguments(WritingArguments, ReadingArguments):
     """The arguments of ``accord preflight``."""
 
 

@@ -73,7 +73,7 @@ class IssueArguments(RepositoryArguments):
     issue: int | None = option("--work-item N", "The handoff of work item N, instead of a file.", type=Number())
 
 
-class _GateArguments(WritingArguments, PostingArguments, FormatArguments):
+class _GateArguments(WritingArguments, PostingArguments):
     pull: int = option("--pull N", "Pull request to judge.", type=Number())
     work_item: int | None = option("--work-item N", "Its work item; by default the one that it closes.", type=Number())
     to: str = option(
@@ -130,7 +130,7 @@ def gate(given: _GateArguments) -> int:
     return 0 if judged.is_open else 1
 
 
-class _SendArguments(WritingArguments, IssueArguments, FormatArguments):
+class _SendArguments(WritingArguments, IssueArguments):
     file: str | None = argument("[TASK.json]")
     again: bool = option("--again", "Send again what GitHub refused before.")
 
@@ -247,7 +247,6 @@ def _change(
     path: str,
     patch_path: str | None,
 ) -> int:
-    """Decide, write unless it is a dry run, print, and return the exit code of the decision."""
     redact = redactor_for(os.environ)
     issue, name = given.issue, f"#{given.issue}" if given.issue else path
     before, log = list[dict[str, object]](), OperationLog(given.dry_run)

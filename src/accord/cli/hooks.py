@@ -51,7 +51,6 @@ def hooks(given: _HooksArguments) -> int:
 
 
 def _run_hook(paths: Sequence[str]) -> int:
-    """Check the files, and report what is wrong to the agent on stderr; return the exit code."""
     problems = [line for path in paths or RESULT_FILES for line in _problems(path)]
     event = _read_event()
     session = json.dumps([os.getuid(), os.getcwd(), str(event.get("session_id", ""))])

@@ -14,6 +14,7 @@ from accord.cli.options import (
     Choice,
     FormatArguments,
     Group,
+    Number,
     ReadingArguments,
     RepositoryArguments,
     WritingArguments,
@@ -38,10 +39,9 @@ from accord.cli.output import (
 from accord.cli.sources import AsOfArguments, github_for, read_as_of
 from accord.cli.step import leave_outputs, present, redact
 from accord.core.clock import SystemClock
-from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
 from accord.engine.trust import check_text, read_refused_labels, require_text
-from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
     detail_of,
@@ -137,7 +137,7 @@ def export(given: _ExportArguments) -> None:
 
 
 class _ShowItemArguments(AsOfArguments, RepositoryArguments, FormatArguments):
-    number: str = argument("N")
+    number: int = argument("N", type=Number(), required=True)
     root: Path | None = option(
         "--root", "Checkout with sessions and missions. Default: here, without --repo.", type=EXISTING_FOLDER
     )
@@ -153,7 +153,7 @@ def show(given: _ShowItemArguments) -> None:
     """
     from accord.plans.links import documents_of, handoff_of
 
-    number = _number(given.number)
+    number = given.number
     with github_for(given) as way:
         named = way.github.issue(number)
         check = partial(require_text, way.github, read_as_of(given.as_of, way.github), cache(way.github.identity))
@@ -195,15 +195,15 @@ def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[s
     yield from document_lines(documents)
 
 
-class _MoveItemArguments(WritingArguments, RepositoryArguments, FormatArguments):
-    number: str = argument("N")
+class _MoveItemArguments(WritingArguments, RepositoryArguments):
+    number: int = argument("N", type=Number(), required=True)
     to: str = option("--to", "The new status.", type=Choice(WORK_ITEM.states), required=True)
 
 
 @command(_MoveItemArguments, of=items)
 def move(given: _MoveItemArguments) -> None:
     """Move a work item to another status, if that is legal."""
-    number, log = _number(given.number), OperationLog(given.dry_run)
+    number, log = given.number, OperationLog(given.dry_run)
     printed_output().keys |= {"id": str(number), "to": given.to}
     with github_for(given) as (github, *_):
         moved = move_work_item(github, number, given.to, log)
@@ -211,10 +211,3 @@ def move(given: _MoveItemArguments) -> None:
     document = {"id": str(number), "to": given.to, "findings": [], "outcome": outcome, "from": moved.source}
     line = f"#{number} {one_line(moved.source)} → {given.to}: {outcome}"
     present(given, {**document, "url": moved.issue.url}, [line], log)
-
-
-def _number(text: str) -> int:
-    number = item_number(text)
-    if number is None:
-        raise WrongUsage(f"`{text}` is not a work item number.", hint="Use `42` or `#42`.")
-    return number

@@ -16,7 +16,6 @@ from accord.agents import REGISTRY_PATH
 from accord.agents.registry import Agent
 from accord.agents.registry_rules import registry_from
 from accord.cli.options import (
-    FormatArguments,
     ReadingArguments,
     RootArguments,
     WritingArguments,
@@ -41,7 +40,7 @@ from accord.workflows.requirements import Requirement, required_settings, secret
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-class _InitArguments(RootArguments, WritingArguments, FormatArguments):
+class _InitArguments(RootArguments, WritingArguments):
     only: str = option("--only NAMES", "Install these workflows: `plan,implement`, or `all`.")
     agent: str = option("--agent NAME", "The default agent; the workflows pass only its secrets.")
     source: str = option("--source OWNER/REPO", "Use this fork or mirror of accord.")
@@ -86,14 +85,16 @@ def init(given: _InitArguments) -> None:
     outcome = ("planned" if given.dry_run else "applied") if plan.is_change else "unchanged"
     is_new_choice = plan.before is None or plan.before.choices != plan.manifest.choices
     steps = _steps(root, kit, plan, origin) if plan.is_change and is_new_choice else []
-    lines = [outcome, *(_step_lines(steps) if outcome == "applied" else ())]
+    lines = [outcome, *(["\nNext:"] if steps and outcome == "applied" else [])]
+    for number, step in enumerate(steps if outcome == "applied" else (), 1):
+        lines.append(f"  {number}. {one_line(step.text)}")
+        words = filter(None, (*step.commands, step.url))
+        lines += [f"     {click.style(one_line(line), fg='cyan')}" for line in words]
     present(given, _document(plan, outcome, is_published, steps), lines)
     report_step(f"init: {outcome}", {"outcome": outcome, "repositories": "[]"}, _files_table(plan.files))
 
 
 def _ask_choices(kit: Kit, given: _InitArguments) -> _InitArguments:
-    """Ask for the workflows and the agent of a first install, unless they are given."""
-
     def ask(name: str, answer: str, question: str, default: str) -> str:
         def check_answer(answer: str) -> str:
             try:
@@ -138,7 +139,11 @@ def _steps(root: Path, kit: Kit, plan: KitPlan, origin: RemoteRepository | None)
         if path.startswith(".github/workflows/"):
             with suppress(BrokenContract):  # one that the user broke: `accord doctor` reports it
                 workflows[path] = read_shape(Workflow, read_mapping(present[path].encode()).value)
-    agents = _default_agent(root, plan.manifest.choices)
+    own, agents = root / REGISTRY_PATH, dict[str, Agent]()
+    with suppress(AccordError):  # the user's own: `accord doctor` reports it
+        registry = registry_from(own.read_bytes() if own.is_file() else None)
+        default = plan.manifest.choices.agent or registry.default_agent
+        agents = {default: registry.agents[default]} if default in registry.agents else {}
     required = required_settings(workflows, agents)
     needs = [step for need in required if (step := _step(need, origin))]
     if not any(need.kind == "secret" for need in required):  # an agent of the repository's own registry
@@ -162,17 +167,6 @@ def _step(need: Requirement, origin: RemoteRepository | None) -> SetupStep | Non
     else:
         return None
     return SetupStep(need.step(), commands, f"{origin.url}/{need.page.path}" if origin else "")
-
-
-def _default_agent(root: Path, choices: Choices) -> dict[str, Agent]:
-    """Return the agent that runs by default; that of the choices if the registry is not there yet."""
-    own = root / REGISTRY_PATH
-    try:
-        registry = registry_from(own.read_bytes() if own.is_file() else None)
-    except AccordError:  # the user's own: `accord doctor` reports it
-        return {}
-    name = choices.agent or registry.default_agent
-    return {name: registry.agents[name]} if name in registry.agents else {}
 
 
 def _document(plan: KitPlan, outcome: str, is_published: bool | None, steps: list[SetupStep]) -> dict[str, object]:
@@ -221,14 +215,6 @@ def _show_diff(diff: str) -> None:
         click.echo(click.style(one_line(line), fg=_DIFF_COLORS.get(line[:1])))
 
 
-def _step_lines(steps: Sequence[SetupStep]) -> Iterator[str]:
-    if steps:
-        yield "\nNext:"
-    for number, step in enumerate(steps, 1):
-        yield f"  {number}. {one_line(step.text)}"
-        yield from (f"     {click.style(one_line(line), fg='cyan')}" for line in (*step.commands, step.url) if line)
-
-
 def _file_lines(files: Sequence[FilePlan], indent: str = "") -> Iterator[str]:
     rows = ((one_line(file.path), colored_word(file.action.value), file.note) for file in files)
     yield from (f"{indent}{line}" for line in aligned_lines(rows))
@@ -239,7 +225,7 @@ def _files_table(files: Sequence[FilePlan]) -> str:
     return long_table(["File", "Action", "Why"], rows, "in the kit")
 
 
-class _SyncArguments(WritingArguments, ReadingArguments, FormatArguments):
+class _SyncArguments(WritingArguments, ReadingArguments):
     ref: str | None = option("--ref SHA", "The commit of accord to use. Default: that of this version.")
 
 

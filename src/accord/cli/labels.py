@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from accord.cli.options import FormatArguments, Group, Lines, RepositoryArguments, WritingArguments, command, option
+from accord.cli.options import FormatArguments, Group, RepositoryArguments, WritingArguments, command, option
 from accord.cli.output import (
     Progress,
     aligned_lines,
@@ -52,7 +52,7 @@ class CheckLabelsArguments(_LabelFileArguments, RepositoryArguments):
 
 class _SyncLabelsArguments(WritingArguments, CheckLabelsArguments):
     prune: bool = option("--prune", "Delete labels that an earlier sync created, but the file lacks.")
-    remove: tuple[str, ...] = option("--remove NAME", "Also delete this label, if unlisted.", type=Lines())
+    remove: tuple[str, ...] = option("--remove NAME", "Also delete this label, if unlisted.")
     record: Path | None = option("--record", "The file that records which labels a sync created.")
 
 

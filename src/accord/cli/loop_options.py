@@ -8,7 +8,6 @@ import click
 
 from accord.cli.options import (
     Choice,
-    FormatArguments,
     Number,
     PostingArguments,
     SteeringArguments,
@@ -17,7 +16,7 @@ from accord.cli.options import (
 )
 
 
-class TurnArguments(WritingArguments, PostingArguments, FormatArguments):
+class TurnArguments(WritingArguments, PostingArguments):
     """The arguments of a turn of any loop."""
 
     pull: int | None = option("--pull N", "Pull request; all open ones by default.", type=Number())

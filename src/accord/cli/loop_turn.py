@@ -76,7 +76,6 @@ def run_loop(name: str, given: TurnArguments) -> None:
 
 
 def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
-    """Take a turn, and report it. Its record is kept if an agent ran, or accord wrote something."""
     turn, outputs = _take_turn(loop, given, setting)
     run_dir = setting.run_dir
     is_kept = given.run_dir is not None or run_dir.is_dir()
@@ -104,7 +103,6 @@ def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
 def _context(
     given: TurnArguments, connection: Connection, run_dir: Path, registry: Registry, policy: PostingPolicy
 ) -> LoopContext:
-    """Return the context of the turn. At a terminal, the directory names the run."""
     event = os.environ.get("GITHUB_EVENT_NAME", "")
     workflow = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0]  # OWNER/NAME/PATH@REF
     local_id = f"local-{hashlib.sha256(os.fsencode(run_dir.resolve())).hexdigest()[:12]}"
@@ -140,7 +138,6 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
 
 
 def _take_turn(loop: Loop, given: TurnArguments, setting: _Setting) -> tuple[Turn, RunOutputs | None]:
-    """Take the turn; also return the outputs of the agent's run, None where this phase has none."""
     context, run_dir = setting.context, setting.run_dir
     if given.phase == "end":
         outputs = _read_outputs(given.outputs)

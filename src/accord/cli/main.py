@@ -9,7 +9,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from types import FrameType
@@ -51,7 +51,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
         "preflight": ("accord.cli.doctor", "Ask GitHub whether a pull request would be refused."),
         "artifact": ("accord.cli.artifact", "Download an artifact of a workflow run."),
         "mcp": ("accord.cli.mcp", "Offer an agent tools that check its result while it works."),
-        "dispatch": ("accord.cli.dispatch", "Print an agent's input, or apply the agent's output."),
+        "dispatch": ("accord.cli.session_run", "Print an agent's input, or apply the agent's output."),
     },
     "Loops": {
         "keepalive": ("accord.cli.loops", "Rerun the agent while tasks of a pull request are open."),
@@ -299,17 +299,13 @@ def unknown_variables(environment: Mapping[str, str], context: click.Context) ->
         if name.startswith("ACCORD_") and name not in VARIABLES:
             contexts = [*_path(context, name)]
             known = {found for each in contexts for found in variables_of(each)}
-            if name not in known:
-                yield name, _suggestion(name, f"{contexts[-1].auto_envvar_prefix}_", [*VARIABLES, *known])
-
-
-def _suggestion(name: str, prefix: str, known: Iterable[str]) -> str:
-    """Suggest a name for a misspelt one: what the names of one command share says nothing about its options."""
-    if not name.startswith(prefix):
-        return did_you_mean(name, known)
-    rest = name.removeprefix(prefix)
-    near = correct_spelling(rest, [each.removeprefix(prefix) for each in known if each.startswith(prefix)])
-    return f"Did you mean `{prefix}{near}`?" if near and near != f"NO_{rest}" else ""
+            prefix, names = f"{contexts[-1].auto_envvar_prefix}_", [*VARIABLES, *known]
+            if name not in known and not name.startswith(prefix):
+                yield name, did_you_mean(name, names)
+            elif name not in known:  # what the names of one command share says nothing about its options
+                rest = name.removeprefix(prefix)
+                near = correct_spelling(rest, [each.removeprefix(prefix) for each in names if each.startswith(prefix)])
+                yield name, f"Did you mean `{prefix}{near}`?" if near and near != f"NO_{rest}" else ""
 
 
 def variables_of(context: click.Context) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -105,7 +105,7 @@ class _MissionStatusArguments(_ThresholdArguments, _LegacyArguments, FormatArgum
     slug: str = argument("SLUG")
 
 
-class _ChangeMissionArguments(_PackageArguments, WritingArguments, FormatArguments):
+class _ChangeMissionArguments(_PackageArguments, WritingArguments):
     """The arguments of a command that changes a work package."""
 
 
@@ -247,13 +247,15 @@ def start(given: _StartPackageArguments) -> None:
 
     Moves it to in_progress. The same command continues a start that was interrupted.
     """
-    named = given.actor.strip()
+    named, actor = given.actor.strip(), os.environ.get("GITHUB_ACTOR", "")
+    with suppress(OSError, KeyError):
+        actor = named or actor or getpass.getuser()
     with _refusals(given, given):
         started = start_package(
             _root(),
             given.slug,
             given.wp,
-            named or os.environ.get("GITHUB_ACTOR", "") or _login(),
+            actor,
             SystemClock(),
             redact=redactor_for(os.environ),
             legacy_default=given.legacy_default,
@@ -323,15 +325,7 @@ def _named_root() -> str | None:
     return named
 
 
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
-
-
 def _command() -> str:
-    """Return how to call ``accord mission`` for the same project."""
     named = _named_root()
     return f"accord mission --root {shlex.quote(named)}" if named else "accord mission"
 

@@ -57,13 +57,18 @@ class Choice(click.Choice[str]):
             self.fail(f"{error.message} {suggestion}".rstrip(), param, ctx)
 
 
-class Number(click.ParamType[int]):
+class Number(click.ParamType[int | None]):
     """The number of an issue or pull request, as ``42`` or ``#42``."""
 
     name = "n"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number. Raises BadParameter for anything else."""
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """Return the number; None for an empty text, which a workflow passes on, of an option that may be left out.
+
+        Raises BadParameter for anything else.
+        """
+        if value == "" and param is not None and not param.required:
+            return None
         match = re.fullmatch(r"#?([1-9][0-9]{0,9})", str(value))
         if match is None:
             self.fail(f"`{str(value)[:80]}` is not a number. Use `42` or `#42`.", param, ctx)
@@ -205,7 +210,6 @@ def parameters(arguments: type[Any]) -> list[click.Parameter]:
 
 
 def _parameter(declared: Field[Any]) -> click.Parameter:
-    """Return a field as a parameter of click, with what its type says."""
     flags, annotation = declared.metadata["flags"], str(declared.type)
     settings = dict(declared.metadata["settings"])
     is_several, can_be_left_out = annotation.startswith("tuple["), annotation == "bool" or "None" in annotation
@@ -215,6 +219,8 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
         settings["required"] = True
     if "Path" in annotation:
         settings.setdefault("type", FILE)
+    elif is_several and flags and settings.get("multiple", True):
+        settings.setdefault("type", Lines())
     if not flags:
         return click.Argument([declared.name], **{"nargs": -1 if is_several else 1, "required": False, **settings})
     if annotation == "bool":
@@ -246,7 +252,7 @@ class FindingsArguments(FormatArguments):
     output_format: str = format_option("Text, one JSON document, or SARIF for code scanning.", "text", "json", "sarif")
 
 
-class WritingArguments(Arguments):
+class WritingArguments(FormatArguments):
     """Arguments of a command that writes: the connection of any other one, and that of a dry run, only reads."""
 
     dry_run: bool = option("--dry-run", "Show what would happen, and write nothing.")

@@ -13,7 +13,6 @@ import click
 from accord.cli.options import (
     EXISTING_FOLDER,
     Choice,
-    FormatArguments,
     Group,
     Number,
     RepositoryArguments,
@@ -40,7 +39,7 @@ def plan() -> None:
     """Make plans from task lists that exist already."""
 
 
-class _PlanFromArguments(WritingArguments, RepositoryArguments, FormatArguments):
+class _PlanFromArguments(WritingArguments, RepositoryArguments):
     path: str | None = argument("[PATH]")
     issue: int | None = option("--issue N", "Read the checklist of this issue.", type=Number())
     root: Path | None = option("--root", "The repository's directory. Default: found above PATH.", type=EXISTING_FOLDER)

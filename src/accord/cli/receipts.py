@@ -184,7 +184,6 @@ def _differences_table(entries: Sequence[Json]) -> str:
 
 
 def _review_parts(review: Json) -> Iterator[str]:
-    """Yield the requested and the applied verdict, and where each comment was posted."""
     link = f"[review {review['id']}]({review['url']})" if review["url"] else "no review yet"
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{review['verdict_applied'] or 'unknown'}`: {link}."
     if review["resolved"]:

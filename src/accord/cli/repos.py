@@ -15,7 +15,6 @@ from accord.cli.options import (
     Choice,
     FormatArguments,
     Group,
-    Lines,
     ServerArguments,
     WritingArguments,
     argument,
@@ -52,10 +51,10 @@ _MOST_SHOWN = 1_000
 
 
 class _ListRepositoriesArguments(ServerArguments, FormatArguments):
-    org: tuple[str, ...] = option("--org NAME", "All repositories of an organisation.", type=Lines())
-    search: tuple[str, ...] = option("--search QUERY", "Those that a search of GitHub finds.", type=Lines())
+    org: tuple[str, ...] = option("--org NAME", "All repositories of an organisation.")
+    search: tuple[str, ...] = option("--search QUERY", "Those that a search of GitHub finds.")
     file: str | None = option("--file REPOS.yml", "A list of repositories, in YAML or JSON.")
-    repos: tuple[str, ...] = option("--repo OWNER/NAME", "One repository.", type=Lines())
+    repos: tuple[str, ...] = option("--repo OWNER/NAME", "One repository.")
     size: int = option("--size N", "Repositories of a shard.", type=click.IntRange(1), default=50)
     out: Path | None = option("--out REPOS.json", "Write the list to this file.")
 
@@ -65,7 +64,7 @@ class _SummaryArguments(FormatArguments):
     file: str = option("--file REPOS.json", "The list of repositories.", required=True)
 
 
-class _RunRepositoriesArguments(WritingArguments, ServerArguments, FormatArguments):
+class _RunRepositoriesArguments(WritingArguments, ServerArguments):
     command: str = argument(type=Choice(["sync", "labels", "doctor", "status"]))
     file: str = option("--file REPOS.json", "The list of repositories.", required=True)
     shard: str = option("--shard I/N", "Every N-th repository, from the I-th.", default="1/1")

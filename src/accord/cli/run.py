@@ -20,7 +20,6 @@ from accord.cli.options import (
     ChangeArguments,
     Choice,
     FormatArguments,
-    Lines,
     Minutes,
     PostingArguments,
     RepositoryArguments,
@@ -32,7 +31,7 @@ from accord.cli.options import (
 from accord.cli.output import one_line
 from accord.cli.receipts import show_receipt
 from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result, status_line
-from accord.cli.sources import github_for, local_policy, posting_to, read_bytes, regular_file
+from accord.cli.sources import github_for, local_policy, posting_to, read_text, regular_file
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
@@ -57,11 +56,11 @@ _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_
 """The repository that the environment names."""
 
 
-class _RunArguments(WritingArguments, ChangeArguments, FormatArguments):
+class _RunArguments(WritingArguments, ChangeArguments):
     agent: str = option("--agent NAME", "Agent in the registry. Default: the registry's.")
     prompt_file: Path | None = option("--prompt-file", "Prompt in the workspace. Default: the mode's prompt.")
     appendix: str = option("--appendix TEXT", "Text to add to the prompt; may be untrusted.")
-    data: tuple[str, ...] = option("--data FILE", "File with untrusted text, quoted as data.", type=Lines())
+    data: tuple[str, ...] = option("--data FILE", "File with untrusted text, quoted as data.")
     mode: str = option("--mode", "Purpose of the run, such as keepalive; in the prompt.")
     iteration: str = option("--iteration N", "Iteration of the loop; in the prompt.")
     pull: str = option("--pull N", "The pull request; in the prompt.")
@@ -129,7 +128,6 @@ def run(given: _RunArguments) -> int:
 
 
 def _print_plan(files: TrustedFiles | None, given: _RunArguments, *, is_published: bool) -> int:
-    """Print the operations of a run: the agent that it starts, and the branch to which it pushes the changes."""
     receipt = Receipt("run", os.environ.get("GITHUB_REPOSITORY", ""), "")
     planned: list[tuple[str, str]] = []
     if not given.skip:
@@ -224,7 +222,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
             click.echo(workflow_command("endgroup", ""), err=True)
 
 
-class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments, FormatArguments):
+class _PublishArguments(WritingArguments, ChangeArguments, PostingArguments):
     run_dir: Path = argument("RUN_DIR", envvar="ACCORD_PUBLISH_RUN_DIR")
     pr_ref: str = option("--pr-ref BRANCH", "The branch to push to.")
     pull: str = option("--pull N", "The pull request with the tasks.")
@@ -272,7 +270,7 @@ def publish(given: _PublishArguments) -> int:
         if not is_in_actions(os.environ):
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
-        body = _text(given.pr_body)
+        body = read_text(given.pr_body)
         try:
             with posting_to(given) as (way, policy):
                 finishing = replace(
@@ -294,10 +292,6 @@ def publish(given: _PublishArguments) -> int:
     if given.outputs and not given.dry_run:
         write_whole(given.outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
     return int(found.exit_code) if given.fail else 0
-
-
-def _text(path: str | None) -> str | None:
-    return None if path is None else read_bytes(path).decode("utf-8", "replace")
 
 
 class _OutputsArguments(FormatArguments):
@@ -342,11 +336,11 @@ def outputs(given: _OutputsArguments) -> int:
             stdout=stdout,
             stderr=stderr,
             final_message=final,
-            pr_body=_text(given.pr_body),
+            pr_body=read_text(given.pr_body),
             root=root,
             base=given.base or "",
             pushed=None if pushed is None else pushed == "true",
-            push_error=_text(given.push_error) or "",
+            push_error=read_text(given.push_error) or "",
             evidence_files=tuple(Path(each) for each in evidence if each is not None),
         )
         redact = redactor_for(os.environ, certain=declared_secrets(shipped_registry(), registry_at(root or Path())))

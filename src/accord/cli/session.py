@@ -11,13 +11,22 @@ from pathlib import Path
 import click
 
 from accord.cli.check import Checked, print_checks, report_checks
-from accord.cli.options import Choice, FormatArguments, Group, RootArguments, argument, command, option, top_of
+from accord.cli.options import (
+    Choice,
+    FormatArguments,
+    Group,
+    RootArguments,
+    WritingArguments,
+    argument,
+    command,
+    option,
+    top_of,
+)
 from accord.cli.output import one_line
 from accord.cli.session_output import (
     CLOCK,
     ChangeSessionArguments,
     FolderArguments,
-    SessionArguments,
     as_document,
     dry_run_keys,
     item_lines,
@@ -109,7 +118,7 @@ for _command in (check_folders, run_turns, ask_question, answer_questions, cance
     session.add_command(_command)
 
 
-class _NewSessionArguments(RootArguments, SessionArguments):
+class _NewSessionArguments(RootArguments, WritingArguments):
     slug: str = argument("SLUG")
     lean: bool = option("--lean", "Create a lean session, without design and plan.")
     goal: str = option("--goal", "Goal of the session: write the input of its first agent, too.")
@@ -119,10 +128,12 @@ class _NewSessionArguments(RootArguments, SessionArguments):
 def new_session(given: _NewSessionArguments) -> None:
     """Create a session in .agents-work/YYYY-MM-DD_SLUG."""
     root = _root(given.root)
+    plain = unicodedata.normalize("NFKD", given.slug).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60].rstrip("-")
+    if not slug:
+        raise WrongUsage("The slug has no letter and no digit.", hint="Use a few words, such as `add-login`.")
     with refusals(given, root):
-        writer = session_run.create_session(
-            root, _slug(given.slug), is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run
-        )
+        writer = session_run.create_session(root, slug, is_lean=given.lean, clock=CLOCK, is_dry_run=given.dry_run)
     if not given.is_json and not given.dry_run:
         click.echo(f"Created {one_line(str(writer.folder))}")
     if given.goal and not given.dry_run:
@@ -130,14 +141,6 @@ def new_session(given: _NewSessionArguments) -> None:
         click.get_current_context().invoke(run_turns, **first)
     else:
         print_change(given, writer)
-
-
-def _slug(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    found = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60].rstrip("-")
-    if not found:
-        raise WrongUsage("The slug has no letter and no digit.", hint="Use a few words, such as `add-login`.")
-    return found
 
 
 class ShowSessionArguments(FolderArguments, FormatArguments):

@@ -14,7 +14,7 @@ from typing import get_args
 
 import click
 
-from accord.cli.options import Arguments, FormatArguments, WritingArguments, argument
+from accord.cli.options import Arguments, WritingArguments, argument
 from accord.cli.output import (
     CLEAR_SCREEN,
     colored_word,
@@ -62,11 +62,7 @@ class FolderArguments(Arguments):
     folder: Path = argument("DIR")
 
 
-class SessionArguments(WritingArguments, FormatArguments):
-    """How a change of a session is printed, and whether it is only planned."""
-
-
-class ChangeSessionArguments(FolderArguments, SessionArguments):
+class ChangeSessionArguments(FolderArguments, WritingArguments):
     """The arguments of a command that changes a session."""
 
 
@@ -82,7 +78,7 @@ def run_change(given: ChangeSessionArguments, change: Callable[[SessionWriter], 
         print_change(given, writer, more if isinstance(more, dict) else None)
 
 
-def print_change(given: SessionArguments, writer: SessionWriter, more: Mapping[str, object] | None = None) -> None:
+def print_change(given: WritingArguments, writer: SessionWriter, more: Mapping[str, object] | None = None) -> None:
     """Print the session after a change; after a dry run as it would be, with the planned operations."""
     session = writer.read()
 
@@ -99,7 +95,7 @@ def session_next(session: Session) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def dry_run_keys(given: SessionArguments, writer: SessionWriter) -> dict[str, object]:
+def dry_run_keys(given: WritingArguments, writer: SessionWriter) -> dict[str, object]:
     """Return the keys that a dry run adds to the JSON document of a command."""
     return {"dry_run": True, "operations": writer.operations} if given.dry_run else {}
 
@@ -116,7 +112,7 @@ def planned_lines(writer: SessionWriter) -> Iterator[str]:
 
 
 @contextmanager
-def refusals(given: SessionArguments, folder: Path, task: str = "", source: str = "") -> Iterator[None]:
+def refusals(given: WritingArguments, folder: Path, task: str = "", source: str = "") -> Iterator[None]:
     """Print the rules that forbid a change, and the legal moves of the session or ``task``; exit with 1.
 
     ``source`` is the file or folder that breaks the rules; without it, a sentence says what is forbidden.
@@ -271,7 +267,6 @@ def _progress(session: Session) -> str:
 
 
 def _next_text(session: Session) -> str:
-    """Return the next step in words; empty where the status cannot be read."""
     return _NEXT[next_step(session).next] if session.status else ""
 
 

@@ -73,6 +73,11 @@ def read_bytes(path: str) -> bytes:
         raise not_readable(path, error) from None
 
 
+def read_text(path: str | None) -> str | None:
+    """Read a file, or stdin for ``-``, as text; bytes that are not text are replaced. None without a path."""
+    return None if path is None else read_bytes(path).decode("utf-8-sig", "replace")
+
+
 @contextmanager
 def regular_file(path: str) -> Iterator[Path]:
     """Yield a file that can be read more than once: a copy of stdin (``-``), or of a pipe. Raises WrongUsage."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,20 +45,12 @@ if TYPE_CHECKING:
     from accord.runner.models import RunOutputs
 
 
-class OptionalNumber(Number):
-    """A number that an empty text leaves out: a workflow passes on an input that may be empty."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, None for an empty text."""
-        return None if value == "" else super().convert(value, param, ctx)
-
-
 @click.group(cls=Group)
 def start() -> None:
     """Start agents on events, and report their runs."""
 
 
-class _StartArguments(WritingArguments, RepositoryArguments, FormatArguments):
+class _StartArguments(WritingArguments, RepositoryArguments):
     event: str = option("--event NAME", "Name of the event.", envvar="GITHUB_EVENT_NAME")
     payload: str = option("--payload FILE", "File with the event.", envvar="GITHUB_EVENT_PATH")
 
@@ -81,7 +73,7 @@ def run_command(given: _StartArguments) -> int:
     return _report(receipt, given)
 
 
-class WorkArguments(WritingArguments, RepositoryArguments, FormatArguments):
+class WorkArguments(WritingArguments, RepositoryArguments):
     """The run that a command reports."""
 
     item: int | None
@@ -96,7 +88,7 @@ class _BeginArguments(AsOfArguments, WorkArguments):
 
 
 class _EndArguments(WorkArguments):
-    item: int | None = option("--item N", "Its issue or pull request, if it has one.", type=OptionalNumber())
+    item: int | None = option("--item N", "Its issue or pull request, if it has one.", type=Number())
     needs: str = option("--needs JSON", "The expression toJSON(needs) of the job.")
     run_dir: Path | None = option("--run-dir DIR", "The agent's folder, for the cause of a failure and its cost.")
 
@@ -198,7 +190,6 @@ def _leave_record(
     run_dir: Path | None,
     revision: object,
 ) -> None:
-    """Keep the record of the run: the agent's part, and what became of its result."""
     from accord.cli.records import agent_facts, job_of, leave_agent_record
     from accord.records.build import Ending, failure_class, trigger_of_start
 
