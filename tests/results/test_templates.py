@@ -530,21 +530,11 @@ LISTS = {
         "| Folder | Files |\n|-|-|\n| src/x | a.py |\n| src/x | Makefile |\n| `lib/` | `b.py`, `*.c` |",
         "src/x/a.py src/x/Makefile lib/b.py lib/*.c",
     ),
-    "a folder behind its file": ("| File | Directory |\n|-|-|\n| a.py | src |", "src/a.py"),
     "a path and its test": ("| Path | Test |\n|-|-|\n| src/a.py | test_a.py |", "src/a.py test_a.py"),
     "a file and what is in it": (
-        "| Path | Name |\n|-|-|\n| src/x.py | Parser |\n| src/y.py | `parse_csv` |\n| src | z.py |",
-        "src/x.py src/y.py src/z.py",
+        "| Path | Name |\n|-|-|\n| src/x.py | Parser |\n| src/y.py | `parse_csv` |",
+        "src/x.py src/y.py",
     ),
-    "a file and its name": (
-        "| Path | File |\n|-|-|\n| src/core/x.py | x.py |\n| v1.2 | `a.md` |",
-        "src/core/x.py v1.2/a.md",
-    ),
-    "a folder, its file, and a test": (
-        "| Folder | File | Test |\n|-|-|-|\n| conf.d | a.py | tests/a.py |",
-        "conf.d/a.py tests/a.py",
-    ),
-    "a folder and its version": ("| Path | Since |\n|-|-|\n| src/ | `v1.2` |", "src v1.2"),
     "a reference": ("- `src/a.py` (see docs/spec.md)\n- src/b.py — see `docs/x.md`", "src/a.py src/b.py"),
     "code by HTML": ("- <code>src/b.py</code>, <kbd>src/c.py</kbd>", "src/b.py src/c.py"),
     "backslashes": (
@@ -583,10 +573,6 @@ LISTS = {
     "paths in brackets": (
         "- Writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`): new\n- Page (a/(b)/e.ts)",
         "src/a.py tests/b.py tests/c.py docs/d.md a/(b)/e.ts",
-    ),
-    "titles beside paths": (
-        "- **Writer**, `src/a.py`\n- *Reader*, `src/b.py`\n- _Tests_ and `tests/a.py`",
-        "src/a.py src/b.py tests/a.py",
     ),
     "names of folders and files": (
         "- Sources, Package.swift",
@@ -681,10 +667,7 @@ UNREAD = {
     "a number": "- src/a.py\n- `3.11`",
     "a call": "- src/a.py\n- `parse(text)`",
     "a remark without a blank": "- src/a.py\n- src/b.py(new)",
-    "a link to another file": "- src/a.py\n- [src/b.py](lib/c.py)",
-    "a link to another file of a page": "- [src/b.py](https://example.org/blob/main/src/c.py)",
     "a pattern below a folder": "- src/\n  - !b.py",
-    "a title for another folder": "Changes in `src/`:\n- lib/a.py",
     "a title within a paragraph": "src/a.py\nProtected files:\nsrc/b.py",
     "a second path in a sentence": "- src/a.py uses src/b.py",
     "a second path after words": "- Rename `old.py` to `new.py`",
@@ -701,9 +684,7 @@ UNREAD = {
     "an exception below, with its folder": "- lib/\n  - but not lib/old.py",
     "exceptions below a label": "- src/\n  - Except:\n    - old.py",
     "exceptions below a label in an entry": "- src/\n\n  Generated:\n\n  - old.py",
-    "one word below a folder": "- `src/ui/`\n  - Tests\n    - of the menu\n  - Styling of the button",
     "a label beside paths": "- src/a.py\n- **Tests**\n  - tests/a.py",
-    "a name in front of a path in code": "- docs, `src/k.py`",
     "words with a slash in front of a file": "- Add CI/CD to ci.yml",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
@@ -722,7 +703,6 @@ UNREAD = {
     "an exception in further text": "- src/\n\n  All but src/b.py.",
     "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
     "a path with a blank": "- src/a.py\n- src/a b.py",
-    "a name in code behind a path": "- `src/a.py`, `web`",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
     "html": "- src/a.py\n\n<p>the tests</p>",
 }
@@ -755,7 +735,6 @@ KEPT_OUT = {
     "another label": ("Files:\n- src/\n\nLeave alone:\n- lib/a.py", "src"),
     "words in the line above": ("- src/a.py\n\nDo not change\nsrc/b.py", "src/a.py"),
     "the words Leave alone above paths": ("- src/a.py\n- Leave alone\n  - src/b.py", "src/a.py"),
-    "a sentence behind the label of a change": ("- Modify: `src/a.py` to use v2", "src/a.py"),
     "a label in a paragraph": ("- src/a.py\n\nTests: `tests/b.py`", "src/a.py tests/b.py"),
     "a lone label": ("Do not touch:\n- src/b.py", "src/b.py"),
     "a label in an entry": ("- src/\n  Except:\n  - src/b.py", "src src/b.py"),
@@ -793,10 +772,6 @@ KEPT_OUT = {
     "a cross in a cell": ("| Path | In? |\n|-|-|\n| src/a.py | \u2705 |\n| src/b.py | \u274c |", "src/a.py src/b.py"),
     "a cross in front": ("- \u2705 src/a.py\n- \u274c src/b.py", "src/a.py"),
     "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),
-    "a cell without a change": (
-        "| Path | Change |\n|-|-|\n| src/a.py | new |\n| src/b.py | none |",
-        "src/a.py src/b.py",
-    ),
     "a remark of a limit": ("- src/a.py\n- `src/b.py` (reference only)", "src/a.py src/b.py"),
     "a remark that a path stays": ("- src/b.py (unchanged)", "src/b.py"),
     "a description that a path stays": ("- src/b.py \u2014 untouched by this", "src/b.py"),
@@ -805,8 +780,6 @@ KEPT_OUT = {
     "an owner in code": ("- src/b.py (owned by `#7`)", "src/b.py"),
     "an owner in code beside its path": ("- **PDF** (`src/b.py`, owned by `#7`)", "src/b.py"),
     "an owner behind a dash": ("- src/b.py \u2014 owned by #7", "src/b.py"),
-    "a sentence behind a label": ("- src/a.py\n- Important: `src/b.py` must stay as it is.", "src/a.py src/b.py"),
-    "a sentence behind a label in bold": ("- **Note:** `src/b.py` belongs to #7.", "src/b.py"),
     "a paragraph beside a table": ("| File |\n|-|\n| src/a.py |\n\nMind `src/b.py` too.", "src/a.py src/b.py"),
     "a paragraph around a path": (
         "- src/a.py\n\nThe existing helper in `src/b.py` should be reused.",
@@ -826,26 +799,6 @@ def test_a_sign_that_a_path_is_out_of_scope_is_found(name: str) -> None:
     assert (listed.paths, len(listed.unread)) == (tuple(paths.split()), 1)
 
 
-DOUBTFUL = {
-    "- backend\n  - api\n    - src/b.py": ("src/b.py", "backend api src/b.py"),
-    "- Documentation\n  - README.md": ("README.md", "Documentation README.md"),
-    "- Docs\n  - Guides\n    - README.md": ("README.md", "Docs Guides README.md"),
-    "- src/\n  - Forms\n    - a.tsx": ("src/Forms/a.tsx", "src src/Forms src/Forms/a.tsx"),
-    "- Folders\n  - src": ("src", "Folders src"),
-    "- Legal\n  - LICENSE": ("LICENSE", "Legal LICENSE"),
-    "- src/\n  - exports": ("src", "src"),
-    "- src/\n  - a.py\n  - Forms": ("src/a.py", "src src/a.py"),
-}
-"""Lists whose last entry may be in a folder or below a title, with the paths in scope, and those out of scope."""
-
-
-@pytest.mark.parametrize("text", DOUBTFUL)
-def test_an_entry_below_what_may_be_a_folder_or_a_title_is_found(text: str) -> None:
-    bodies = read_body(task_body(in_scope=text)), read_body(task_body(in_scope="- z.py", out_of_scope=text))
-    for scope, paths in zip((bodies[0].scopes[0], bodies[1].scopes[1]), DOUBTFUL[text], strict=True):
-        assert (scope.paths, [entry for _, entry in scope.unread]) == (tuple(paths.split()), [text.split("- ")[-1]])
-
-
 @pytest.mark.parametrize(
     "part", ["src/a.py::f", "`src/a.py:Parser.read`", "src/z.py, src/a.py#f", "src/a.py::f src/z.py"]
 )
@@ -862,7 +815,6 @@ EXCEPTED = {
     "ok.py (may change)": 1,
     "`ok.py` — fine to change": 1,
     "ok.py: allowed": 1,
-    "ok.py\n    - may change": 1,
     "ok.py\n\n    May change.": 1,
     "a.py\n  - except ok.py": 2,
     "a.py\n  - ok.py (may change)": 2,
