@@ -16,7 +16,6 @@ from accord.core.findings import Finding
 from accord.core.kinds import check_document
 from accord.results.bodies import read_body
 from accord.results.labels import CREATION_RULES
-from accord.results.scope_entries import crossing_entries
 
 Case = tuple[Any, str, str]
 
@@ -431,30 +430,6 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         ),
         [("shared-scope", "/create/1/body"), ("shared-scope", "/create/3/body")],
     ),
-    (
-        plan(
-            task("a", in_scope="- `**/*.py`"),
-            task("b", in_scope="- src/x/"),
-            task("c", in_scope="- src/x*/deep/\n- src/[x]*/"),
-            task("d", in_scope="- Makefile\n- docs/a.md\n- web/*.ts\n- web/**/test_*.rs"),
-            task("e", "a", in_scope="- web/x_*.rs\n- lib/"),
-            task("f", in_scope="- `**/*.c`", out_of_scope="- lib/\n- src/"),
-            task("g", "a", in_scope="- app/", out_of_scope="- `**/*.c`"),
-        ),
-        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body"), ("shared-scope", "/create/2/body")],
-    ),
-    (
-        plan(
-            task("a", in_scope="- `docs/**/*.md`\n- LICENSES\n- `src/*/a.py`\n- `**/*.cs`\n- .github"),
-            task("b", in_scope="- `docs/v1.2`"),
-            task("c", "b", in_scope="- `**/x.py`"),
-            task("d", "c", in_scope="- src/profile"),
-            task("e", "d", in_scope="- src/My.Tests"),
-            task("f", "e", in_scope="- `.*/*.yml`"),
-            task("g", "f", in_scope="- LICENSE\n- .gitignore\n- `docs/a.txt`\n- Dockerfile"),
-        ),
-        [("shared-scope", f"/create/{i}/body") for i in (1, 2, 3, 4, 5)],
-    ),
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
     *((needs_changes(comment("a.py", 1, text)), [("finding-incomplete", f"{FIRST}/body")]) for text in UNLABELLED),
@@ -843,13 +818,3 @@ def test_many_titles_in_a_scope_list_take_time_in_proportion_to_them() -> None:
         assert not read_body(task_body(in_scope="a:\n" * size)).scopes[0].paths
 
     assert not grows_too_fast(read, 10_000, noticed=0.1)
-
-
-def test_a_glob_beside_many_files_takes_time_in_proportion_to_them() -> None:
-    assert not grows_too_fast(lambda size: crossing_entries(["**", *map(str, range(size))]), 16_000, noticed=0.1)
-
-
-def test_each_of_two_globs_is_compared_with_entries() -> None:
-    entries = [f"{i}.{kind}" for i in range(10_500) for kind in ("py", "c")]
-    found = crossing_entries(["*.py", "*.c", *entries])
-    assert len(found["*.py"]) == len(found["*.c"]) > 0

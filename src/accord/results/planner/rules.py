@@ -19,7 +19,7 @@ from accord.results.bodies import Body, all_owners, judged_kind, likely_kind, re
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
-from accord.results.scope_entries import crossing_entries, wider_entries
+from accord.results.scope_entries import wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
@@ -351,25 +351,16 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
             by_path.setdefault(path, []).append(i)
     excluded = [{*body.out_of_scope} for body in plan.bodies]
     wider = wider_entries([*by_path, *(path for paths in excluded for path in sorted(paths))])
-    crossing = crossing_entries(by_path)
-
-    def excludes(i: int, own: str, other: str) -> bool:
-        barring = excluded[i] & {*wider[own], *wider[other]}
-        return not all(each in wider[own] and own not in wider[each] for each in barring)
-
     for path in by_path:
-        others = [
-            (j, entry)
-            for entry in dict.fromkeys([*wider[path], *crossing[path]])
-            for j in by_path.get(entry, ())
-            if not excludes(j, entry, path)
-        ]
+        above_path = {*wider[path]}
         for i in by_path[path]:
             found = dict.fromkeys(
                 j
-                for j, entry in others
-                if (j < i or (entry in wider[path] and path not in wider[entry]))
-                and (j != i and not (above[i] >> j | above[j] >> i) & 1 and not excludes(i, path, entry))
+                for entry in wider[path]
+                for j in by_path.get(entry, ())
+                if (j < i or path not in wider[entry])
+                and (j != i and not (above[i] >> j | above[j] >> i) & 1)
+                and not any(entry in wider[each] for each in excluded[j] & above_path)
             )
             if found:
                 listed = names_of([f"`{create[j].temp_id}`" for j in found], 3)
