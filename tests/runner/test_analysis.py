@@ -275,9 +275,7 @@ ANSWERS = [
     (json.dumps({"completed_tasks": [True], "confidence": 0.9}), "schema (completed_tasks)"),
     (json.dumps({"completed_tasks": [1, 4], "confidence": 0.9}), "not in the list"),
     (json.dumps({"completed_tasks": [0], "confidence": 0.9}), "not in the list"),
-    (json.dumps({"completed_tasks": ["Old thing"], "confidence": 0.9}), "not in the list"),
-    (json.dumps({"completed_tasks": ["add tests!"], "confidence": 0.9}), "not in the list"),
-    (json.dumps({"completed_tasks": ["Fix docs"] * 2, "confidence": 0.9}), "not in the list"),
+    (json.dumps({"completed_tasks": ["Fix docs"], "confidence": 0.9}), "schema (completed_tasks)"),
     ('{"completed_tasks": [], "confidence": 0.1, "confidence": 1}', "not one JSON object"),
     ('{"completed_tasks": ["\\ud83d"], "confidence": 1}', "not one JSON object"),
 ]
@@ -334,21 +332,11 @@ def test_the_key_is_not_taken_to_another_host(served: ModelServer) -> None:
         assert not other.seen
 
 
-@pytest.mark.parametrize(
-    ("completed", "expected"),
-    [
-        ([], []), ([3, 1, 3], [3, 1, 3]), (["Fix docs"], [2]), (["Add tests"], [1]),
-        (["Add tests", "Add  tests"], [1, 3]), ([1, "Fix docs"], [1, 2]),
-    ],
-)  # fmt: skip
-def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], expected: list[int]) -> None:
+@pytest.mark.parametrize("completed", [[], [3, 1, 3]])
+def test_a_task_is_named_by_its_number(completed: list[int]) -> None:
     text = json.dumps({"completed_tasks": completed, "confidence": 0.5, "why": "more keys do no harm"})
     answer = answer_in(f"Here it is:\n```json\n{text}\n```", ["Add tests", "Fix docs", "Add tests"])
-    assert answer.completed_tasks == expected
-
-
-def test_a_negative_zero_is_written_as_zero() -> None:
-    assert str(answer_in('{"completed_tasks": [], "confidence": -0.0}', ["Add tests"]).confidence) == "0.0"
+    assert answer.completed_tasks == completed
 
 
 JSON = st.recursive(

@@ -47,6 +47,7 @@ def stops(tool: str, **given: str) -> dict[str, Any]:
         ({"subtype": "", "result": "x"}, 0, ""),
         ({"is_error": True, "result": "I may not write.", **DENIAL}, 0, "tools-denied"),
         ({"is_error": True, "result": "API Error: 429 slow down", **DENIAL}, 1, "http-429"),
+        ({"is_error": True, "result": "oops", "api_error_status": 500}, 0, "http-500"),
         (DENIAL, 0, ""),
         ({"result": ""}, 0, ""),
         ({}, 1, "no-evidence"),
@@ -90,6 +91,7 @@ WRAPPED = {"error": {"message": json.dumps(BAD_KEY), "code": 400, "status": "Bad
     ("codec", "events", "rule"),
     [
         ("codex", [*THREAD, LATE], "says-broken-answer"),
+        ("codex", [*THREAD, {"type": "turn.started"}], "no-terminal-event"),
         ("codex", [THREAD[0], LATE, THREAD[1]], ""),
         ("codex", [*THREAD, LATE, {"type": "turn.started"}, THREAD[1]], ""),
         ("gemini", [*GEMINI, TURNS, ENDED], "says-turns"),

@@ -108,7 +108,7 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
 
 def test_the_agents_own_commit_messages_are_the_body_of_the_commit_and_neither_close_nor_credit(run: Run) -> None:
     own = ("Fix a\n\nThe handler is in b.py, not in a.py.\n\nCloses #7\nCo-authored-by: Eve <e@x.y>", f"Test {SECRET}")
-    run.leave(transcript(DONE), messages=own)
+    run.leave(transcript(DONE), messages=own, mode="[skip ci]")
     assert run.outputs()["changes-made"] == "true"
     (commit, *_) = run.workshop.commits()
     subject, *paragraphs = commit.split("\n\n")
@@ -116,6 +116,7 @@ def test_the_agents_own_commit_messages_are_the_body_of_the_commit_and_neither_c
     assert paragraphs[:2] == ["Fix a", "The handler is in b.py, not in a.py."]
     assert "All done." not in commit
     assert SECRET not in commit
+    assert "[skip ci]" not in commit
     assert not re.search(r"(?i)closes #7|^co-authored-by:", commit, re.MULTILINE)
 
 
@@ -451,15 +452,6 @@ def test_a_structured_result_that_breaks_its_schema_does_not_count(run: Run) -> 
     outputs = run.outputs()
     assert (outputs["result-json"], outputs["exit-code"], (run.folder / RESULT).exists()) == ("", "0", False)
     assert "3 is not of type" in outputs["run-warnings"]
-
-
-def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
-    run.leave(transcript("Done. `Fixes #12`, thanks `@octocat` [skip ci]"), mode="[skip ci]")
-    run.outputs()
-    message = run.workshop.commits()[0]
-    assert "Fixes #12" not in message
-    assert "@octocat" not in message
-    assert "[skip ci]" not in message
 
 
 def test_changes_that_wait_for_a_push_are_reported_like_pushed_ones_and_the_option_is_named(run: Run) -> None:

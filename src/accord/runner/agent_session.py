@@ -34,7 +34,7 @@ from accord.runner.proxy import serve_proxy, through_proxy
 from accord.runner.record import RunProgress
 from accord.runner.tool_server import PROGRAMS, prepare_folder, server_entry, server_settings, submitted_result
 from accord.text.redacted_stream import RedactedStream
-from accord.text.redaction import Redactor, redact_json
+from accord.text.redaction import redact_json
 
 _TOOLS = "tools"
 """The folder of the server of accord's tools."""
@@ -93,7 +93,11 @@ class AgentSession(Frozen):
         for path in targets:
             _remove(path)
         if message.is_file() and not message.is_symlink():
-            _copy_redacted(message, targets[0], self.job.redactor)
+            stream = RedactedStream(self.job.redactor)
+            with layout.open_regular(message) as read, targets[0].open("xb") as write:
+                while read.tell() < _MESSAGE_BYTES and (data := read.read(64 * 1024)):
+                    write.write(stream.feed(data))
+                write.write(stream.end())
         if (result := submitted_result(submitted, request.kind)) is not None:
             write_whole(targets[1], json.dumps(redact_json(result, self.job.redactor), ensure_ascii=False) + "\n")
         return end
@@ -175,11 +179,3 @@ def _make_removable(function: Any, path: str, _error: object) -> None:
 def _remove(path: Path) -> None:
     layout.make_writable(path)
     path.unlink(missing_ok=True)
-
-
-def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
-    stream = RedactedStream(redactor)
-    with layout.open_regular(source) as read, target.open("xb") as write:
-        while read.tell() < _MESSAGE_BYTES and (data := read.read(64 * 1024)):
-            write.write(stream.feed(data))
-        write.write(stream.end())

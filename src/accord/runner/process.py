@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from accord.agents.registry import OUTPUT_MIB
 from accord.core.frozen import Frozen
@@ -124,8 +124,10 @@ def run_program(
             disk_error = running.end(Termination(started, spared, patience))
             error = error or disk_error
         code = started.poll()
-        if code == NOT_STARTED and (reason := _reason_not_started(err)):
-            return ProgramEnd(None, InternalError(kind="not-started", detail=reason))
+        line = os.pread(err.fileno(), _SHOWN_CHARS, 0).decode(errors="replace").partition("\n")[0]
+        if code == NOT_STARTED and line.startswith(CANNOT_START):
+            detail = f"Cannot start {line.removeprefix(CANNOT_START)}."
+            return ProgramEnd(None, InternalError(kind="not-started", detail=detail))
         shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.log.left_out)
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
     return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced, shortened)
@@ -151,11 +153,6 @@ def _start(program: Program) -> subprocess.Popen[bytes]:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-
-
-def _reason_not_started(stderr: BinaryIO) -> str:
-    line = os.pread(stderr.fileno(), _SHOWN_CHARS, 0).decode(errors="replace").partition("\n")[0]
-    return f"Cannot start {line.removeprefix(CANNOT_START)}." if line.startswith(CANNOT_START) else ""
 
 
 def span(seconds: float) -> str:
@@ -209,11 +206,9 @@ class _Running(Frozen):
         return InternalError(kind="disk-full", detail="The disk is full, so the agent's output could not be saved.")
 
     def _pass_on(self) -> None:
-        """Wait shortly for output and pass it on; without an open source, just wait."""
         if not self.selector.get_map():
             time.sleep(_POLL_SECONDS)
-            return
-        for key, _ in self.selector.select(_POLL_SECONDS):
+        for key, _ in self.selector.select(_POLL_SECONDS) if self.selector.get_map() else ():
             data = os.read(key.fd, _CHUNK_BYTES)
             key.data.take(data)
             if not data:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -224,38 +224,18 @@ def _by_model(provider: Provider, environment: Mapping[str, str], prompt: TaskPr
 def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
     """Parse a model's answer and check it against the list that it was shown, numbered from 1.
 
-    A task may be named by its number or by its exact text; one that is not in the list invalidates the whole answer.
-    Raises ProviderFailed.
+    A number that is not in the list invalidates the whole answer. Raises ProviderFailed.
     """
     try:
-        document = read_object(text.encode("utf-8", "surrogatepass")).value
+        answer = TaskAnswer.model_validate(read_object(text.encode("utf-8", "surrogatepass")).value)
     except BrokenContract:
         raise ProviderFailed("The answer is not one JSON object.") from None
-    named = document.get("completed_tasks")
-    if isinstance(named, list):
-        document = {**document, "completed_tasks": _numbers(named, tasks)}
-    try:
-        answer = TaskAnswer.model_validate(document)
     except ValidationError as broken:
         places = {str(error["loc"][0]) for error in broken.errors(include_input=False)}
         raise ProviderFailed(f"The answer breaks its schema ({', '.join(sorted(places))}).") from None
     if any(not 1 <= number <= len(tasks) for number in answer.completed_tasks):
         raise ProviderFailed("The answer names a task that is not in the list.")
-    return answer.model_copy(update={"confidence": abs(answer.confidence)})  # -0.0 is 0.0
-
-
-def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
-    """Replace texts by numbers; tasks with the same text are used one after the other."""
-    free: dict[str, list[int]] = {}
-    for number, task in enumerate(tasks, 1):
-        free.setdefault(task, []).append(number)
-    numbers: list[Any] = []
-    for entry in named:
-        text = " ".join(entry.split()) if isinstance(entry, str) else None
-        if text is not None and not free.get(text):
-            raise ProviderFailed("The answer names a task that is not in the list.")
-        numbers.append(free[text].pop(0) if text is not None else entry)
-    return numbers
+    return answer
 
 
 def completed_by_boxes(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:

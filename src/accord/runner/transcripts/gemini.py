@@ -36,15 +36,10 @@ _CUT = "The message was cut at the limit of output tokens."
 
 def is_gemini(event: dict[str, Any]) -> bool:
     """Return whether an object is an event of Gemini CLI, or the document of ``json`` mode."""
-    return _FIELDS.get(text_of(event, "type")) in event or _is_document(event)
-
-
-def _is_document(value: dict[str, Any]) -> bool:
-    """Return whether an object is the document of ``json`` mode."""
-    if "type" in value:
-        return False
-    has_answer = isinstance(value.get("response"), str) and isinstance(value.get("stats"), dict)
-    return has_answer or ("session_id" in value and isinstance(value.get("error"), dict))
+    if "type" in event:
+        return _FIELDS.get(text_of(event, "type")) in event
+    has_answer = isinstance(event.get("response"), str) and isinstance(event.get("stats"), dict)
+    return has_answer or ("session_id" in event and isinstance(event.get("error"), dict))
 
 
 class GeminiReader(TranscriptReader):
@@ -63,8 +58,11 @@ class GeminiReader(TranscriptReader):
             case "message" if event.get("role") == "assistant":
                 self.account.work()
                 if event.get("delta") is not True:
-                    self._forget_message()
-                self._add_piece(text_of(event, "content"))
+                    self._pieces, self._length = [], 0
+                self._reported = ""
+                if self._length <= _MOST_CHARS:
+                    self._pieces.append(piece := text_of(event, "content"))
+                    self._length += len(piece)
             case "tool_use":
                 self._take_tool_use(text_of(event, "tool_name"), object_of(event, "parameters"), event)
             case "tool_result":
@@ -84,12 +82,6 @@ class GeminiReader(TranscriptReader):
         if self._pieces:
             self.account.set_message(without_repeats(self._pieces))
             self._pieces, self._length = [], 0
-
-    def _add_piece(self, piece: str) -> None:
-        self._reported = ""
-        if self._length <= _MOST_CHARS:
-            self._pieces.append(piece)
-            self._length += len(piece)
 
     def _forget_message(self) -> None:
         self._pieces, self._length, self._reported = [], 0, ""
