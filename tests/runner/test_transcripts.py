@@ -10,6 +10,7 @@ from accord.runner.classify import contract_exit_code
 from accord.runner.transcripts import lines
 from accord.runner.transcripts.account import MAX_COMMANDS
 from accord.runner.transcripts.gemini import without_repeats
+from accord.runner.transcripts.read import read_evidence
 
 INIT = {"type": "system", "subtype": "init", "model": "m", "tools": ["Bash"]}
 THREAD = {"type": "thread.started", "thread_id": "1"}
@@ -183,8 +184,6 @@ def test_the_last_commands_are_kept(reader: Reader, codec: str, count: int) -> N
 def test_of_a_very_long_message_the_beginning_and_the_end_are_read(
     reader: Reader, tmp_path: Path, kind: str, size: int, char: str
 ) -> None:
-    from accord.runner.transcripts.read import read_account
-
     text = f"Begin{char * size}end"
     if kind == "event":
         result = {"type": "result", "subtype": "success", "is_error": False, "result": text}
@@ -194,7 +193,7 @@ def test_of_a_very_long_message_the_beginning_and_the_end_are_read(
         path = tmp_path / "long.txt"
         path.write_text(text)
         paths = (path, None) if kind == "text" else (tmp_path / "none", path)
-        account = read_account("plain", "a", paths[0], final_message=paths[1])
+        account = read_evidence("plain", "a", None, paths[0], final_message=paths[1]).account
     if size < 1_000_000:
         assert (account.final_message, account.warnings) == (text, ())
         return
@@ -226,9 +225,7 @@ def test_half_characters_and_invalid_json_values_are_replaced(reader: Reader) ->
 
 
 def test_a_missing_file_is_an_empty_one(tmp_path: Path) -> None:
-    from accord.runner.transcripts.read import read_account
-
     for codec in ("codex", "claude", "gemini"):
-        account = read_account(codec, "a", tmp_path / "none", stderr=tmp_path / "neither")
+        account = read_evidence(codec, "a", None, tmp_path / "none", stderr=tmp_path / "neither").account
         assert (account.ending, account.is_structured, account.has_begun) == ("cut", True, False)
-    assert read_account("plain", "a", tmp_path / "none").final_message == ""
+    assert read_evidence("plain", "a", None, tmp_path / "none").account.final_message == ""

@@ -8,7 +8,7 @@ from typing import Any
 from accord.runner.classify import RunEvidence, classify
 from accord.runner.models import Classification
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.read import read_account, read_evidence
+from accord.runner.transcripts.read import read_evidence
 
 LOGS = Path(__file__).parents[1] / "data" / "agent-logs"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_text(encoding="utf-8"))
@@ -38,7 +38,7 @@ class Run:
         return int((LOGS / self.name / "exit_code").read_text())
 
     def account(self) -> Account:
-        return read_account(self.agent, self.agent, self.stdout, stderr=self.stderr)
+        return self.evidence().account
 
     def evidence(self) -> RunEvidence:
         return read_evidence(self.agent, self.agent, self.exit_code, self.stdout, stderr=self.stderr)

@@ -136,7 +136,6 @@ class AgentChain:
         return True
 
     def _goes_on(self, name: str, left: Sequence[str], budget: RunBudget) -> bool:
-        """Decide whether another agent works, and say so."""
         progress, record = self.progress, self.progress.record
         last = record.attempts[-1] if record.attempts else None
         if last is not None and last.outcome in ("done", "broken") and budget.is_spent:

@@ -41,7 +41,6 @@ def processes() -> list[Process]:
 
 
 def _trees(roots: Iterable[Process], existing: Iterable[Process]) -> list[Process]:
-    """Return the roots and all their descendants, parents first."""
     children: dict[int, list[Process]] = {}
     for process in existing:
         children.setdefault(process.parent, []).append(process)

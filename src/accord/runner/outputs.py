@@ -254,7 +254,6 @@ def _result_json(result: Any, redact: Redactor, warnings: list[str]) -> str:
 
 
 def _number(value: float | None, *, digits: int = 0) -> str:
-    """Format a number without an exponent; None and infinite numbers are empty."""
     if value is None or not math.isfinite(value):
         return ""
     text = f"{value:.{digits}f}"

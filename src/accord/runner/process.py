@@ -163,8 +163,6 @@ def span(seconds: float) -> str:
 
 
 class _Running(Frozen):
-    """A program that runs, and where its output goes."""
-
     started: subprocess.Popen[bytes]
     selector: selectors.BaseSelector
     stop: StopSignals

@@ -34,26 +34,19 @@ _MOST_CONTEXT_CHARS = 200
 
 def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFiles) -> str:
     """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
-    own, is_named = path or REPOSITORY_PROMPTS / f"{mode}.md", path is not None
-    shipped = "" if is_named else shipped_prompt(mode)
-    raw = _read(own, workspace, files, is_named=is_named)
-    if raw is not None:
-        return _prompt_text(raw, own)
-    if is_named:
-        raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
-    return shipped
-
-
-def _read(path: Path, workspace: Path, files: TrustedFiles, *, is_named: bool) -> bytes | None:
-    root = workspace.resolve()
-    if not (root / path).resolve().is_relative_to(root):
-        raise _invalid(f"The prompt file {path} is outside the workspace {root}.", "Move it into the repository.")
+    root, own = workspace.resolve(), path or REPOSITORY_PROMPTS / f"{mode}.md"
+    shipped = "" if path else shipped_prompt(mode)
+    if not (root / own).resolve().is_relative_to(root):
+        raise _invalid(f"The prompt file {own} is outside the workspace {root}.", "Move it into the repository.")
     try:
-        return files.read(root / path, is_named=is_named)
+        raw = files.read(root / own, is_named=path is not None)
     except WrongUsage as problem:
         raise _invalid(problem.message, problem.hint) from None
     except OSError as error:
-        raise _invalid(f"The prompt file {path} cannot be read: {error.strerror}.", "Make it readable.") from None
+        raise _invalid(f"The prompt file {own} cannot be read: {error.strerror}.", "Make it readable.") from None
+    if raw is None and path:
+        raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
+    return shipped if raw is None else _prompt_text(raw, own)
 
 
 def _prompt_text(raw: bytes, path: Path) -> str:

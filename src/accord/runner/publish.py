@@ -264,7 +264,6 @@ class _Publisher(Frozen):
         return Published()
 
     def _pushed_by_agent(self, tip: str) -> str:
-        """Return the commit that the agent pushed itself if a branch has it; else empty."""
         return newest_of(self.git, {self.work.pushed}, f"{self.work.base_sha}..{tip}")
 
     def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:

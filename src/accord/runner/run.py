@@ -66,7 +66,6 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
 
 
 def _error_of(error: Exception, progress: RunProgress) -> InternalError:
-    """Return the error of a run that an exception ended; a file can be in the way before the agent ran, or after."""
     if isinstance(error, AgentNotStarted):
         return error.error
     if isinstance(error, AccordError):

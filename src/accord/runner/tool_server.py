@@ -125,7 +125,6 @@ def submitted_result(path: Path, kind: str) -> dict[str, Any] | None:
 
 
 def _toml(value: Any) -> str:
-    """Return a value of TOML: mappings are inline tables, strings, numbers, booleans and lists are those of JSON."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)}={_toml(each)}" for key, each in value.items()) + "}"
     return json.dumps(value)

@@ -38,10 +38,17 @@ def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Accoun
     return Account(agent, final_message=text, is_structured=False, codec=codec, has_begun=is_any, has_worked=is_any)
 
 
-def read_account(
-    codec: str, agent: str, stdout: Path, *, stderr: Path | None = None, final_message: Path | None = None
-) -> Account:
-    """Read an agent's output into an account of its run; a missing file counts as empty.
+def read_evidence(
+    codec: str,
+    agent: str,
+    exit_code: int | None,
+    stdout: Path,
+    *,
+    stderr: Path | None = None,
+    final_message: Path | None = None,
+    error: InternalError | None = None,
+) -> RunEvidence:
+    """Read what an agent printed, for ``accord.runner.classify``; a missing file counts as empty.
 
     Without any event, the output of an agent with a structured codec is plain text, too. ``final_message`` is a file
     with the CLI's last message; unless it is empty, it wins.
@@ -58,24 +65,9 @@ def read_account(
         account.warnings += (_LONG_MESSAGE,)
     if codec in FORMATS and FORMATS[codec].ends_with_result and account.ending != "failure":
         account.structured = _object_in(account.final_message)
-    return account
-
-
-def read_evidence(
-    codec: str,
-    agent: str,
-    exit_code: int | None,
-    stdout: Path,
-    *,
-    stderr: Path | None = None,
-    final_message: Path | None = None,
-    error: InternalError | None = None,
-) -> RunEvidence:
-    """Return the evidence of a run for ``accord.runner.classify``."""
-    account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
-    text = "" if account.is_structured else tail(stdout)
     if exit_code == 0 and not account.is_structured and not account.final_message.strip():
         account.warnings += (NO_MESSAGE,)
+    text = "" if account.is_structured else tail(stdout)
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
 
 
