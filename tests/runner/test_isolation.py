@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import pytest
 from support.agent_bench import CHECKOUT, Bench, Left, bench, has_namespaces, running_with
 from support.hostile_agent import POISON
 
-from accord.agents.registry import Agent
+from accord.agents.registry import Agent, AgentSettings
 from accord.gha.step import guard_git_settings
 from accord.runner import confine, isolation
 from accord.runner.isolation import (
@@ -110,6 +110,9 @@ def test_an_agent_gets_a_container_in_jobs_and_where_its_entry_demands_one(
     monkeypatch.setattr(isolation, "choose_confinement", lambda *given, is_required: ((given[0], is_required), ""))
     found, _ = confinement_of(Agent(**entry), [], job, Container("scratch"))
     assert found == (Container("scratch") if is_isolated else None, is_required)
+    keeps_sudo = [AgentSettings(keeps_sudo=True)]
+    with pytest.raises(AgentNotStarted, match="keeps sudo") if is_required else nullcontext():
+        assert confinement_of(Agent(**entry), keeps_sudo, job, Container("scratch")) == (None, "")
 
 
 @pytest.mark.parametrize(("entry", "job"), [pytest.param(CONTAINER, {}, marks=pytest.mark.matrix), ({}, JOB)])
@@ -586,16 +589,6 @@ def test_a_machine_without_containers_is_reported_once_or_refused(tmp_path: Path
     assert choose_confinement(None, {}, is_required=False) == (WITHOUT_CONTAINER, "")
     with pytest.raises(AgentNotStarted, match="cannot isolate"):
         choose_confinement(container, {}, is_required=True)
-
-
-def test_an_agent_that_keeps_sudo_is_not_isolated(bench: Bench) -> None:
-    strategies = {"default": "safe", "values": {"safe": {}, "unsafe": {"keeps_sudo": True}}}
-    entry = {"command": ["true"], "isolation": "container", "safety_strategy": strategies}
-    registry = bench.registry({"agents": {"mine": entry}})
-    arguments = ("--agent", "mine", "--prompt-file", "prompt.md", "--safety-strategy", "unsafe")
-    left = bench.run(*arguments, "--registry", registry)
-    assert left.text("stdout.log") == ""
-    assert "keeps sudo" in left.record["error"]["detail"]
 
 
 CANNOT_MOUNT = "import ctypes, os, sys; [ctypes.CDLL(None).prctl(24, 21, 0, 0, 0)]; os.execv(sys.argv[1], sys.argv[1:])"

@@ -184,14 +184,6 @@ def test_a_repair_that_cannot_start_loses_nothing_of_the_turn_before(bench: Benc
     assert left.text("prompt.md") == asked(bench)[0]["prompt"]
 
 
-def test_a_result_that_cannot_be_checked_loses_no_changes(bench: Bench) -> None:
-    schema = bench.top / "schema.json"
-    schema.write_text('{"type": "object"}')
-    left = ask(bench, "[" * 900 + "]" * 900, kind=str(schema), more=EDITS, options=("--repair-turns", "0"))
-    assert [entry["outcome"] for entry in attempts(left)] == ["broken"]
-    assert "whole.txt" in left.text("changes.patch")
-
-
 def test_a_turn_that_spends_the_budget_keeps_its_result_and_is_the_last(bench: Bench) -> None:
     left = ask(bench, needs_changes(), kind="reviewer-result", more=EDITS, settings={"max_cost_usd": 0.5})
     assert [entry["outcome"] for entry in attempts(left)] == ["broken"]
