@@ -161,17 +161,6 @@ def test_work_in_progress_goes_on_under_the_prefix_that_it_began_with(
     assert len(stage.get(f"/repos/{stage.repository}/pulls", state="all")) == 1
 
 
-def test_open_work_goes_on_where_it_is_though_the_new_prefix_has_a_branch_in_its_way(stage: Stage, tree: Path) -> None:
-    first, second = work(tree, "a = 2\n"), work(tree, "b = 2\n", "src/b.py")
-    apply(stage, first)
-    git(tree, "push", "-q", "origin", "HEAD:refs/heads/bots")
-    configure(tree, "branch_prefix: bots/accord\n")
-    assert apply(stage, second).details["revision"]["branch"] == "accord/1"
-    end_pull(stage, 2, "closed")
-    refused = apply(stage, work(tree, "c = 2\n", "src/c.py"))
-    assert (refused.outcome, "`bots` is in the way" in str(refused.error)) == (Outcome.REFUSED, True)
-
-
 @pytest.mark.parametrize("how", ["closed", pytest.param("squash", marks=pytest.mark.matrix)])
 def test_a_result_that_ended_stays_so_after_its_branch_is_deleted(stage: Stage, tree: Path, how: str) -> None:
     first = work(tree, "a = 2\n")

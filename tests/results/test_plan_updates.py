@@ -17,24 +17,6 @@ def path_of(stage: Stage, number: int) -> str:
     return f"/repos/{stage.repository}/issues/{number}"
 
 
-def test_one_changed_title_changes_one_issue(stage: Stage) -> None:
-    stage.apply(plan(task("a"), task("b", "a")))
-    receipt = stage.apply(plan({**task("a"), "title": "Another title"}, task("b", "a")))
-    assert [issue["title"] for issue in stage.snapshot()] == ["Another title", "Do b"]
-    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 1)
-    (entry,) = [entry.as_json() for entry in receipt.operations if entry.op == "update-work-item"]
-    assert entry == {"op": "update-work-item", "key": "a", "status": "done", "target": "1", "parts": ["title"]}
-
-
-def test_an_update_of_a_plan_leaves_type_status_and_labels_of_people(stage: Stage) -> None:
-    stage.apply(plan(task("a")))
-    labels = ["task:implement", "status:in-progress", "priority:medium", "complexity:low", "help wanted"]
-    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=labels)
-    stage.apply(plan({**task("a"), "labels": [*TASK_LABELS[:2], "priority:high", "complexity:low"]}))
-    (issue,) = stage.snapshot()
-    assert issue["labels"] == ["complexity:low", "help wanted", "priority:high", "status:in-progress", "task:implement"]
-
-
 @pytest.mark.parametrize(
     ("part", "hint"),
     [
@@ -137,13 +119,6 @@ def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(s
     first, second = (set(item["labels"]) for item in stage.snapshot())
     assert first == {*TASK_LABELS, "area: web"}
     assert second == {"task:refinement", "status:pending", "priority:medium"}
-
-
-def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:
-    stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
-    for priority in ("high", "low"):
-        stage.apply(plan(update=[update(1, labels=[f"priority:{priority}"])]), run_key="k")
-    assert "priority:low" in stage.snapshot()[0]["labels"]
 
 
 def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage) -> None:

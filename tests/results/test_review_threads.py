@@ -299,11 +299,6 @@ def test_a_thread_without_a_finding_is_ended_once_and_never_against_a_person(
     assert bool(gone_threads([thread(1, 3, **about)], [])) == is_to_do
 
 
-def test_a_thread_with_a_finding_is_not_gone() -> None:
-    kept = thread(1, 3)
-    assert gone_threads([kept, thread(2, 4)], [kept]) == [thread(2, 4)]
-
-
 @pytest.mark.parametrize(
     ("about", "done", "text"),
     [

@@ -27,9 +27,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "heading in a fence": (TASK.replace("## Objective\n", "```\n## Objective\n```\n"), {"section-missing"}),
     "heading in a quote": (TASK.replace("## Objective\n", "> ## Objective\n"), {"section-missing"}),
     "heading in a comment": (TASK.replace("## Objective\n", "<!--\n## Objective\n-->\n"), {"section-missing"}),
-    "heading in a list": (TASK.replace("## Objective\n", "- ## Objective\n"), {"section-missing"}),
     "heading of another level": (TASK.replace("## Objective", "# Objective"), {"section-missing"}),
-    "comment that never ends": (TASK.replace("## Context", "<!-- ## Context"), {"section-missing"}),
     **{
         f"{title} as a heading": (TASK.replace("## Objective\n", f"## {title}\n"), set())
         for title in ("**Objective**", "1. Objective", "2.1 _Objective_:", "`Objective` ##", "\U0001f3af Objective")
@@ -41,7 +39,6 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
         {"section-missing"},
     ),
     "empty objective": (task_body(objective=""), {"section-empty"}),
-    "objective is None": (task_body(objective="None"), {"section-empty"}),
     "objective is a comment": (task_body(objective="<!-- say it -->"), {"section-empty"}),
     **{f"objective is {text}": (task_body(objective=text), {"section-empty"}) for text in UNSEEN},
     **{f"context is {text}": (task_body(context=text), {"section-empty"}) for text in UNSEEN},
@@ -102,20 +99,13 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "file in, folder out": (task_body(in_scope="- src/a.py", out_of_scope="- src/**"), set()),
     "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
     "criteria below headings": (task_body(criteria="### A\n\n- [ ] It works\n\n#### B\n\n- [ ] Fast"), set()),
-    "criteria below headings without boxes": (task_body(criteria="### A\n\n- It works"), {"criteria-missing"}),
     "a criterion without a box": (task_body(criteria="- [ ] It works\n- It is fast"), {"criterion-unboxed"}),
-    "a numbered one below a heading": (
-        task_body(criteria="- [ ] It works\n\n### Speed\n\n1. It is fast"),
-        {"criterion-unboxed"},
-    ),
     "details of a criterion": (task_body(criteria="- [ ] It works\n  - with a file\n    - of any size"), set()),
     "box in a fence": (task_body(criteria="```\n- [ ] It works\n```"), {"criteria-missing"}),
-    "box in a quote": (task_body(criteria="> - [ ] It works"), {"criteria-missing"}),
     "box in a comment": (task_body(criteria="See below.\n\n<!--\n- [ ] It works\n-->"), {"criteria-missing"}),
     "box without text": (task_body(criteria="Then:\n\n- [ ] "), {"criteria-missing"}),
     "ticked box": (task_body(criteria="- [x] It works"), set()),
     "objective of the template": (task_body(objective="One sentence: what this task achieves."), {"placeholder-left"}),
-    "objective to do": (task_body(objective="TODO"), {"placeholder-left"}),
     "criterion to do": (task_body(criteria="- [ ] It works\n- [ ] TBD"), {"placeholder-left"}),
     "criteria of the template": (task_body(criteria="- [ ] Criterion 1\n- [ ] Criterion 2"), {"placeholder-left"}),
     **{
@@ -143,23 +133,18 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "a head of a table in the context": (task_body(context="| Done | Todo |\n|-|-|\n| CSV | vCard |"), set()),
     "a cell to do": (task_body(context="| File | Part |\n|-|-|\n| a.py | TODO |"), {"placeholder-left"}),
     "context of the template": (task_body(context="Anything the agent needs beyond the spec."), {"placeholder-left"}),
-    "constraints of the template": (task_body(constraints="What the agent must NOT do"), {"placeholder-left"}),
     "scope of the template": (task_body(in_scope="- path/to/file.ts"), {"placeholder-left"}),
     "owner of the template": (task_body(out_of_scope="- src/b.py (owned by #<issue-number>)"), {"placeholder-left"}),
     "spec of the template": (TASK.replace("specs/a.md", "specs/<name>.md"), {"placeholder-left"}),
-    "sections of the template": (TASK.replace("): All", "): <relevant sections>"), {"placeholder-left"}),
     "an element in a section's name": (TASK.replace("): All", "): The `<name>` element"), set()),
-    "an element before a section's name": (TASK.replace("): All", "): `<name>` elements"), set()),
     "angle brackets of an address": (task_body(context="The page is `/users/<name>`, see <https://a.b>."), set()),
     "no spec file": (TASK.replace("`docs/specs/a.md`", "the specification"), {"spec-path-missing"}),
     "an issue as the spec": (TASK.replace("`docs/specs/a.md`", "#12"), set()),
-    "no section of the spec": (TASK.replace("- Section(s): All\n", ""), {"spec-section-missing"}),
     "an issue in place of a section": (TASK.replace("Section(s): All", "Issue: #5"), {"spec-section-missing"}),
     "a file in place of a section": (TASK.replace("Section(s): All", "Plan: `docs/b.md`"), {"spec-section-missing"}),
     "an empty section of the spec": (TASK.replace("): All", "):"), {"spec-section-missing"}),
     "the spec with an anchor": (TASK.replace("a.md`\n- Section(s): All", "a.md#limits`"), set()),
     "the section after the file": (TASK.replace("`\n- Section(s): All", "`, Limits"), set()),
-    "none as the spec": (TASK.replace("`docs/specs/a.md`", "N/A"), {"spec-path-missing"}),
     "a word of a template above a list": (task_body(context="TODO:\n\n- It is old."), {"placeholder-left"}),
     "words of the template above nothing": (task_body(constraints="What the agent must not do:"), {"placeholder-left"}),
     "words of the template above a list": (
@@ -168,28 +153,19 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     ),
     "two sentences": (task_body(objective="Make it work. Then make it fast."), {"objective-long"}),
     "two paragraphs": (task_body(objective="Make it work\n\nmake it fast"), {"objective-long"}),
-    "two entries": (task_body(objective="- Make it work\n- Make it fast"), {"objective-long"}),
     "two Chinese sentences": (task_body(objective="联系人可以导出。文件是CSV。"), {"objective-long"}),
     "one Chinese sentence": (task_body(objective="联系人可以导出。"), set()),
     "one sentence with a list": (task_body(objective="Contacts are exported:\n\n- as CSV\n- as vCard"), set()),
-    "two sentences on two lines": (task_body(objective="Make it work.\n\n**Make** it fast."), {"objective-long"}),
-    "a question and an answer": (task_body(objective="Is it fast? It should be."), {"objective-long"}),
     "one sentence with points": (task_body(objective="Read v1.2 of `a.b. C`, e.g. CSV, etc. And so on"), set()),
-    "one sentence with a remark": (task_body(objective="Contacts follow RFC 4180 (cf. Sec. 2, No. 3)."), set()),
     "a remark between sentences": (task_body(objective="Make it work (cf. No. 3). Make it fast."), {"objective-long"}),
     "one sentence on two lines": (task_body(objective="Make it\nWork."), set()),
     "a link to the spec": (TASK.replace("`docs/specs/a.md`", "[export](docs/specs/export.md)"), set()),
     "objective twice": (TASK + "\n## Objective\n\nMore.\n", {"section-repeated"}),
-    "in scope twice": (TASK.replace("### Out", "### In Scope\n\n- src/b.py\n\n### Out"), {"section-repeated"}),
     "a section of its own twice": (TASK + "\n## Notes\n\nA.\n\n## Notes\n\nB.\n", set()),
     "absolute path": (task_body(in_scope="- /etc/passwd"), {"scope-outside"}),
     "path out of the tree": (task_body(in_scope="- `src/../../a.py`"), {"scope-outside"}),
-    "path of a home": (task_body(in_scope="- ~/a.py"), {"scope-outside"}),
     "path of a drive": (task_body(in_scope="- `C:\\a.py`"), {"scope-outside"}),
-    "absolute path out of scope": (task_body(out_of_scope="- `/etc/passwd`"), {"scope-outside"}),
     "path with dots": (task_body(in_scope="- src/../a..py\n- .github/a.yml\n- src/...py"), set()),
-    "numbered boxes": (task_body(criteria="1. [ ] It works"), set()),
-    "box in a nested list": (task_body(criteria="- Group\n  - [ ] It works"), set()),
 }
 
 
@@ -210,7 +186,6 @@ SILENT = (
 REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "as the template has it": (refinement_body(), set()),
     "quote as a block": (refinement_body(quote="\n> It shall be fast."), set()),
-    "bold label": (refinement_body(quote="- **Quote:** It shall be fast."), set()),
     "no quote": (refinement_body(quote=""), {"quote-missing"}),
     "empty quote": (refinement_body(quote="- Quote:"), {"quote-missing"}),
     **{
@@ -244,10 +219,6 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "quote before the file": (refinement_body(quote="- Quote:\n- Spec: `docs/specs/b.md`"), {"quote-missing"}),
     "quote below its label": (refinement_body(quote="- Quote:\n\n  > It shall be fast."), set()),
     "quote as code": (refinement_body(quote="- Quote:\n\n  ```\n  It shall be fast.\n  ```"), set()),
-    "quoted section only": (
-        refinement_body(quote="").replace("- Section(s): Speed", '- Section(s): "Speed"'),
-        {"quote-missing"},
-    ),
     **{
         f"no quote behind {name} but {quote.strip()}": (
             refinement_body(quote=quote).replace("- Section(s): Speed", f"- Section(s): {name}"),
@@ -289,26 +260,10 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         refinement_body().replace("- Section(s): Speed", "- Section(s): Todo"),
         set(),
     ),
-    "no name of a section": (
-        refinement_body().replace("- Section(s): Speed", "- Section(s):"),
-        {"spec-section-missing"},
-    ),
     "quote of nothing": (refinement_body(quote='- Quote: ""'), {"quote-missing"}),
     "one option": (refinement_body(options="1. **One** is enough"), {"options-too-few"}),
     "options as prose": (refinement_body(options="One or two."), {"options-too-few"}),
-    "options as bullets": (refinement_body(options="- One: cheap\n- Two: good"), set()),
     "options without trade-offs": (refinement_body(options="- One\n- Two"), {"trade-off-missing"}),
-    "options with names only": (
-        refinement_body(options="1. **Option A** — Use UTF-8\n2. **Option B** — Use Latin"),
-        {"trade-off-missing"},
-    ),
-    "pros and cons below": (refinement_body(options="- One\n  - cheap\n- Two\n  - good"), set()),
-    "a table of options": (refinement_body(options="| | Cost |\n|-|-|\n| One | small |\n| Two | much |"), set()),
-    "a table of letters": (refinement_body(options="| | Cost |\n|-|-|\n| A | small |\n| B | much |"), set()),
-    "a table without costs": (
-        refinement_body(options="| | Cost |\n|-|-|\n| One | |\n| Two | |"),
-        {"trade-off-missing"},
-    ),
     "options of the template": (
         refinement_body(options="1. **Option A** — description and trade-offs\n2. **Two** is better"),
         {"placeholder-left"},
@@ -321,69 +276,13 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
         ),
         set(),
     ),
-    "a quote in place of a section": (
-        refinement_body(quote='- Relevant quote: "It is fast."').replace("- Section(s): Speed\n", ""),
-        {"spec-section-missing"},
-    ),
     "no section of the spec": (refinement_body().replace("- Section(s): Speed\n", ""), {"spec-section-missing"}),
     "no spec file": (refinement_body().replace("`docs/specs/a.md`", "the spec"), {"spec-path-missing"}),
-    "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),
-    "options as headings of any level": (refinement_body(options="#### One\n\nCheap.\n\n#### Two\n\nGood."), set()),
-    "headings below options": (
-        refinement_body(options="### One\n\n#### Pros\n\nCheap.\n\n### Two\n\n#### Cons\n\nDear."),
-        set(),
-    ),
-    "one option with headings": (
-        refinement_body(options="#### One\n\n##### Pros\n\nCheap.\n\n##### Cons\n\nSlow."),
-        {"options-too-few"},
-    ),
-    "headings without trade-offs": (refinement_body(options="#### One\n\n#### Two"), {"trade-off-missing"}),
-    "options as paragraphs": (
-        refinement_body(options="**Option A** is cheap, but slow.\n\n**Option B** is good, but dear."),
-        set(),
-    ),
-    "options as bold lines above lists": (
-        refinement_body(options="**Option A: One**\n\n- cheap\n- slow\n\n**Option B: Two**\n\n- good\n- dear\n- new"),
-        set(),
-    ),
-    "options with bold labels below": (
-        refinement_body(
-            options="1. **One**\n   - **Pros:** cheap\n2. **Two**\n   - **Pros:** good\n   - **Cons:** dear"
-        ),
-        set(),
-    ),
-    "bold options above bold labels": (
-        refinement_body(
-            options="**One**\n- **Pros**: cheap\n- **Cons**: slow\n\n**Two**\n- **Pros**: good\n- **Cons**: dear"
-        ),
-        set(),
-    ),
-    "one option with bold labels": (
-        refinement_body(options="- One\n  - **Pros**: cheap\n  - **Cons**: slow"),
-        {"options-too-few"},
-    ),
-    "headings above tables": (
-        refinement_body(
-            options="### One\n\n| + | - |\n|-|-|\n| cheap | slow |\n\n### Two\n\n| + | - |\n|-|-|\n| good | dear |"
-        ),
-        set(),
-    ),
-    "a table without a trade-off": (
-        refinement_body(options="| Option | What | Trade-offs |\n|-|-|-|\n| A | One | slow |\n| B | Two | |"),
-        {"trade-off-missing"},
-    ),
-    "options behind a bold introduction": (
-        refinement_body(options="**Two ways were weighed:**\n\n- One: cheap\n- Two: good"),
-        set(),
-    ),
     "options in HTML": (refinement_body(options="### One\n\n<p>Cheap, slow.</p>\n\n### Two\n\n<p>Good.</p>"), set()),
     "options in code": (refinement_body(options="### One\n\n```py\na()\n```\n\n### Two\n\n    b()"), set()),
     "options in a comment": (refinement_body(options="<!--\n1. One: cheap\n-->\n2. Two: good"), {"options-too-few"}),
     "options in a quote": (refinement_body(options="> 1. One: cheap\n> 2. Two: good"), set()),
-    "bold names in sentences": (refinement_body(options="**One.** It is cheap.\n\n**Two.** It is good."), set()),
-    "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
-    "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),
     "no recommendation": (refinement_body(recommendation=""), {"section-empty"}),
     "recommendation is hidden": (refinement_body(recommendation="&nbsp;"), {"section-empty"}),
     "recommendation is None": (refinement_body(recommendation="None"), {"section-empty"}),
@@ -485,52 +384,29 @@ LISTS = {
         "- src\n  - n.py\n  - sub\n    - o.py\n- tests\n  - exports\n    - deep\n      - test_csv.py",
         "src/n.py src/sub/o.py tests/exports/deep/test_csv.py",
     ),
-    "a nested list of whole paths": ("- src\n  - src/a.py\n- Backend:\n  - lib/b.py", "src/a.py lib/b.py"),
     "a path below a title": ("- Backend\n  - src/b.py\n- **Tests**\n  - tests/b.py", "src/b.py tests/b.py"),
     "two levels of titles": (
         "- **Backend**\n  - **API**\n    - `src/a.py`\n- Implementation / Core\n  - DB\n    - src/b.py",
         "src/a.py src/b.py",
     ),
-    "three levels of titles, with numbers": (
-        "1. Backend\n   - API (server)\n     1. Handlers\n        - `src/a.py`\n   - DB\n     - src/b.py (new)",
-        "src/a.py src/b.py",
-    ),
-    "titles of two words above others": (
-        "- Source files\n  - Python\n    - `src/a.py`\n  - Documents\n    - `src/a.md`",
-        "src/a.py src/a.md",
-    ),
     "a title beside a path": ("- Backend\n  - `src/a.py`\n  - Frontend\n    - `src/b.ts`", "src/a.py src/b.ts"),
     "a title with a slash": ("- UI/UX\n  - web/b.ts\n- **Backend/API**\n  - src/a.py", "web/b.ts src/a.py"),
-    "titles of another language": ("- \u30b5\u30fc\u30d0\u30fc\n  - \u753b\u9762\n    - `src/a.py`", "src/a.py"),
-    "names below words beside a title": (
-        "- Backend\n  - src/a.py\n- Docs\n  - README.md\n- Build\n  - Makefile\n  - deploy/",
-        "src/a.py README.md Makefile deploy",
-    ),
-    "folders below a title": (
-        "- Backend\n  - src\n    - a.py\n- Frontend\n  - `Web/ui`\n    - b.ts\n    - x/c.ts",
-        "src/a.py Web/ui/b.ts Web/ui/x/c.ts",
-    ),
-    "a title with a description": ("- Backend - the server\n  - API.\n    - src/a.py", "src/a.py"),
     "titles and a description of a path": ("- Backend\n  - API\n    - src/a.py\n      - add a handler", "src/a.py"),
     "a title within a folder": ("- src/\n  - API\n    - src/api/a.py", "src/api/a.py"),
-    "titles below a heading": ("#### Backend\n\n- API\n  - `src/a.py`\n- DB\n  - src/b.py", "src/a.py src/b.py"),
     "titles above code": (
         "- Backend\n\n  - API\n\n    ```\n    src/a.py\n    ```\n- Docs\n\n  | File |\n  |-|\n  | a.md |",
         "src/a.py a.md",
     ),
-    "titles in code": ("```\nBackend\n  API\n    src/a.py\n```", "src/a.py"),
     "a file without an extension in a folder": ("- src/\n  - Makefile\n  - a.c", "src/Makefile src/a.c"),
     "a nested description": ("- src/a.py\n  - add a handler\n\n  More about it.", "src/a.py"),
     "braces": (
         "- `src/{y,z}.ts`\n- src/{a, b}/{c,d}.ts",
         "src/y.ts src/z.ts src/a/c.ts src/a/d.ts src/b/c.ts src/b/d.ts",
     ),
-    "bars in braces": ("- `src/x.{h|cpp}`\n- `src/{a,{b|c}}.py`", "src/x.h src/x.cpp src/a.py src/b.py src/c.py"),
     "a folder and files in it": (
         "| Folder | Files |\n|-|-|\n| src/x | a.py |\n| src/x | Makefile |\n| `lib/` | `b.py`, `*.c` |",
         "src/x/a.py src/x/Makefile lib/b.py lib/*.c",
     ),
-    "a path and its test": ("| Path | Test |\n|-|-|\n| src/a.py | test_a.py |", "src/a.py test_a.py"),
     "a file and what is in it": (
         "| Path | Name |\n|-|-|\n| src/x.py | Parser |\n| src/y.py | `parse_csv` |",
         "src/x.py src/y.py",
@@ -552,8 +428,6 @@ LISTS = {
         "src/a.py tests/test_a.py src/b.py",
     ),
     "everything": ("- `**`", "**"),
-    "everything below folders": ("- `**/*`", "**/*"),
-    "all in all folders": ("- */*", "*/*"),
     "remarks in brackets": ("- src/a.py (and its tests)\n- lib/ (see src/a.py)", "src/a.py lib"),
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
     "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
@@ -568,8 +442,6 @@ LISTS = {
         "- **Files:** src/a.py\n- **Tests**: tests/b.py\n- **New** src/c.py",
         "src/a.py tests/b.py src/c.py",
     ),
-    "titles in bold": ("**Backend**\n\n- src/a.py\n\n**Changed**\n\n- web/b.ts", "src/a.py web/b.ts"),
-    "titles of two words": ("Files/modules:\n\n- src/a.py\n\n#### UI/UX\n\n- web/b.ts", "src/a.py web/b.ts"),
     "paths in brackets": (
         "- Writer (`src/a.py`)\n- Tests (tests/b.py, tests/c.py)\n- **Docs** (`docs/d.md`): new\n- Page (a/(b)/e.ts)",
         "src/a.py tests/b.py tests/c.py docs/d.md a/(b)/e.ts",
@@ -589,10 +461,6 @@ LISTS = {
     "quotes, colons and dashes without blanks": (
         "- \u201csrc/g.py\u201d\n- src/h.py\uff1a\u65b0\n- src/i.py\u2014new",
         "src/g.py src/h.py src/i.py",
-    ),
-    "titles in Chinese and Japanese": (
-        "\u5bfe\u8c61\uff1a\n- src/a.py\n- \u5c0e\uff08`src/b.py`\uff09\n- \u5f8c\uff1asrc/c.py\n- \u300csrc/d.c\u300d",
-        "src/a.py src/b.py src/c.py src/d.c",
     ),
     "deeper lines of code": (
         "```\nsrc/\n  a.py\n  b/\n    c.py\n- lib/\n  - d.py\n```",
@@ -621,7 +489,6 @@ LISTS = {
         "- a/[id]/page.tsx\n- a/[id].vue\n- a/[[lang]]/x.md\n- a/[post-id].json",
         "a/[id]/page.tsx a/[id].vue a/[[lang]]/x.md a/[post-id].json",
     ),
-    "numbers of rows": ("| No. | ID | File |\n|-|-|-|\n| 1 | WP-1 | src/a.py |", "src/a.py"),
     "what changes in a path": (
         "- Create `src/x.py` with the parser\n- Unit tests in tests/a.py\n- `src/a.py` gets a writer\n- Web: web/a.ts",
         "src/x.py tests/a.py src/a.py web/a.ts",
@@ -635,16 +502,9 @@ LISTS = {
         "- Improve `src/a.py`\n- Migrate src/b.py to v2\n- Bump version in `src/c.py`\n- Wire `d.py` up",
         "src/a.py src/b.py src/c.py d.py",
     ),
-    "paragraphs of any verb": ("Introduce `src/a.py` for v2.\n\nPort src/b.py.", "src/a.py src/b.py"),
-    "a remark of a part": ("- src/a.py (types only)", "src/a.py"),
     "notes that say none": ("| Path | Notes |\n|-|-|\n| src/a.py | none |", "src/a.py"),
     "a name in code in front of a path": ("- `Parser` in src/a.py", "src/a.py"),
     "files in a table without a folder": ("| File | Notes |\n|-|-|\n| Makefile | new |\n| a.py | |", "Makefile a.py"),
-    "names behind a label": (
-        "- Modify: Makefile, src/a.py\n- Tests: tests/unit, tests/x",
-        "Makefile src/a.py tests/unit tests/x",
-    ),
-    "labels with a colon": ("Backend:\n- src/a.py\n\nFrontend:\n- web/b.ts", "src/a.py web/b.ts"),
     "a lone word": ("- Dockerfile\n- LICENSE — new year", "Dockerfile LICENSE"),
 }
 UNREAD = {
