@@ -11,7 +11,7 @@ from typing import Any
 from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
-from accord_sandbox.database import Row, SqlConnection, insert, words
+from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.responses import ApiResponse, created, invalid, or_404
 
 BODY_LIMIT = 65_536
@@ -51,8 +51,7 @@ def _create_comment(call: Call) -> ApiResponse:
 def _update_comment(call: Call) -> ApiResponse:
     row = _editable_comment(call)
     body = _checked_body(call)
-    values = (body, words(body), call.now, row["id"])
-    call.db.execute("UPDATE comments SET body = ?, words = ?, updated_at = ? WHERE id = ?", values)
+    call.db.execute("UPDATE comments SET body = ?, updated_at = ? WHERE id = ?", (body, call.now, row["id"]))
     return ApiResponse(200, _payload(call, row["id"]))
 
 
@@ -89,8 +88,7 @@ def react(call: Call) -> ApiResponse:
 def insert_comment(db: SqlConnection, issue_id: int, author_id: int, body: str, at: float) -> int:
     """Insert a comment that was checked before, and return its id."""
     times = {"created_at": at, "updated_at": at}
-    row = {"issue_id": issue_id, "author_id": author_id, "body": body, "words": words(body), **times}
-    return insert(db, "comments", row)
+    return insert(db, "comments", {"issue_id": issue_id, "author_id": author_id, "body": body, **times})
 
 
 def _find_comment(call: Call) -> Row:

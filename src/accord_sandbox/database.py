@@ -24,7 +24,7 @@ FIRST_ID = 3_000_000_000
 """Above 2**31, as GitHub's identifiers are by now, so no identifier looks like an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 """Raise it with every change of a table in ``schema.sql``."""
 
 _HINT = "Choose another directory, or delete this one to start again."

@@ -175,9 +175,7 @@ def _pull_request(call: Call, repository: Row, number: int) -> Payload:
 def _thread(call: Call, row: Row) -> Payload:
     """Return a ``PullRequestReviewThread`` by its first comment; only a ``User``, no bot, has resolved one."""
     rows = call.fetch_all(f"{_PUBLIC} ? IN (id, in_reply_to_id) ORDER BY id", row["id"])
-    resolver = call.fetch(
-        "SELECT users.* FROM users JOIN resolved_threads ON users.id = user_id WHERE comment_id = ?", row["id"]
-    )
+    resolver = call.fetch("SELECT * FROM users WHERE id = ?", row["resolver_id"])
     return {
         "__typename": "PullRequestReviewThread",
         "id": payloads.node_id(_THREAD, row["id"]),
@@ -276,10 +274,9 @@ def _change_thread(call: Call, change: str, given: Mapping[str, str]) -> Payload
     """Resolve or unresolve a thread; the first to resolve it counts."""
     row = _review_comment(call, given["threadId"], _THREAD)
     _require(call, _may_resolve(call, row), f"{change}ReviewThread")
-    if change == "Resolve":
-        call.db.execute("INSERT OR IGNORE INTO resolved_threads VALUES (?, ?)", (row["id"], call.user.user_id))
-    else:
-        call.db.execute("DELETE FROM resolved_threads WHERE comment_id = ?", (row["id"],))
+    resolver = (row["resolver_id"] or call.user.user_id) if change == "Resolve" else None
+    call.db.execute("UPDATE review_comments SET resolver_id = ? WHERE id = ?", (resolver, row["id"]))
+    row = _review_comment(call, given["threadId"], _THREAD)
     return {"thread": _thread(call, row), "clientMutationId": given.get("clientMutationId")}
 
 

@@ -319,16 +319,12 @@ def update_milestone(call: Call) -> None:
     )
     if number is not None and row is None:
         raise invalid("Issue", "milestone")
-    old = call.fetch(
-        "SELECT id, title FROM milestones JOIN issue_milestones ON milestone_id = milestones.id WHERE issue_id = ?",
-        call.issue["id"],
-    )
+    old = call.fetch("SELECT id, title FROM milestones WHERE id = ?", call.issue["milestone_id"])
     for event, milestone, other in (("demilestoned", old, row), ("milestoned", row, old)):
         if milestone and (other is None or other["id"] != milestone["id"]):
             record_event(call, call.issue["id"], event, {"milestone": {"title": milestone["title"]}})
-    call.db.execute("DELETE FROM issue_milestones WHERE issue_id = ?", (call.issue["id"],))
-    if row:
-        call.db.execute("INSERT INTO issue_milestones VALUES (?, ?)", (call.issue["id"], row["id"]))
+    values = (row["id"] if row else None, call.issue["id"])
+    call.db.execute("UPDATE issues SET milestone_id = ? WHERE id = ?", values)
 
 
 def update_type(call: Call) -> None:
@@ -340,15 +336,12 @@ def update_type(call: Call) -> None:
     known = next((each for each in payloads.ISSUE_TYPES if name and each.lower() == name.lower()), None)
     if name is not None and (owner is None or owner["type"] != "Organization" or known is None):
         raise Refusal(422, f"Validation Failed: issue type {name} does not exist")
-    old = call.fetch("SELECT name FROM issue_types WHERE issue_id = ?", call.issue["id"])
+    old = call.issue["type"]
     if known and old is None:
         record_event(call, call.issue["id"], "issue_type_added", {"issue_type": payloads.issue_type(known)})
     elif old and known is None:
-        removed = {"prev_issue_type": payloads.issue_type(old["name"])}
-        record_event(call, call.issue["id"], "issue_type_removed", removed)
-    call.db.execute("DELETE FROM issue_types WHERE issue_id = ?", (call.issue["id"],))
-    if known:
-        call.db.execute("INSERT INTO issue_types VALUES (?, ?)", (call.issue["id"], known))
+        record_event(call, call.issue["id"], "issue_type_removed", {"prev_issue_type": payloads.issue_type(old)})
+    call.db.execute("UPDATE issues SET type = ? WHERE id = ?", (known, call.issue["id"]))
 
 
 def list_near(call: Call, table: str, there: str, here: str) -> ApiResponse:

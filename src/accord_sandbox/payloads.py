@@ -142,9 +142,8 @@ ISSUE_TYPES = ("Task", "Bug", "Feature")
 
 
 def _structure(call: Call, identifier: int) -> Payload:
-    """Return the fields of an ``issue`` about its type, its parent and its sub-issues."""
-    kind = call.fetch("SELECT name FROM issue_types WHERE issue_id = ?", identifier)
-    found: Payload = {"type": issue_type(kind["name"]) if kind else None}
+    """Return the fields of an ``issue`` about its parent and its sub-issues."""
+    found: Payload = {}
     below = "sub_issues JOIN issues ON issues.id = child_id WHERE parent_id = ?"
     total = call.count(below, identifier) if call.settings.native_sub_issues else 0
     done = call.count(f"{below} AND state = 'closed'", identifier) if total else 0
@@ -162,7 +161,7 @@ def _structure(call: Call, identifier: int) -> Payload:
 def milestone(call: Call, row: Row, home: str) -> Payload:
     """Return a ``milestone`` with the counts of its issues."""
     number, key = row["number"], row["id"]
-    below = "issue_milestones JOIN issues ON issues.id = issue_id WHERE milestone_id = ? AND state ="
+    below = "issues WHERE milestone_id = ? AND state ="
     return {
         "url": f"{call.api}/repos/{home}/milestones/{number}",
         "html_url": f"{call.web}/{home}/milestone/{number}",
@@ -176,12 +175,6 @@ def milestone(call: Call, row: Row, home: str) -> Payload:
         "closed_at": None,
         "due_on": None,
     }
-
-
-def _milestone_of(call: Call, issue_id: int, home: str) -> Payload | None:
-    found = "SELECT milestones.* FROM milestones JOIN issue_milestones ON milestone_id = id WHERE issue_id = ?"
-    row = call.fetch(found, issue_id)
-    return milestone(call, row, home) if row else None
 
 
 def issue_type(name: str) -> Payload:
@@ -206,6 +199,7 @@ def issue(call: Call, row: Row) -> Payload:
     labels = call.fetch_all(f"{LABELS_OF_ISSUE} ORDER BY issue_labels.rowid", key)
     people = call.fetch_all("SELECT users.* FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", key)
     assignees = [user(call, person) for person in people]
+    stage = call.fetch("SELECT * FROM milestones WHERE id = ?", row["milestone_id"])
     payload = {
         "url": url,
         "repository_url": f"{call.api}/repos/{name}",
@@ -220,7 +214,8 @@ def issue(call: Call, row: Row) -> Payload:
         "active_lock_reason": None,
         "assignee": assignees[0] if assignees else None,
         "assignees": assignees,
-        "milestone": _milestone_of(call, key, name),
+        "milestone": milestone(call, stage, name) if stage else None,
+        "type": issue_type(row["type"]) if row["type"] else None,
         "comments": call.count("comments WHERE issue_id = ?", key),
         **{field: timestamp_of(row[field]) for field in ("created_at", "updated_at", "closed_at")},
         "author_association": association(call, row["repository_id"], row["author_id"]),

@@ -19,7 +19,7 @@ from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_labe
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
-from accord_sandbox.repositories import ActionsSettings, save_settings, save_values
+from accord_sandbox.repositories import save_values
 from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
 from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.workflow_runs import save_job, save_run
@@ -119,7 +119,13 @@ class _Planter:
         self.seed = seed
         self.now = now
         fields = ("description", "private", "archived", "has_issues", "default_labels")
-        self.row = _create_repository(db, seed.name, now, **{name: getattr(seed, name) for name in fields})
+        columns = {name: getattr(seed, name) for name in fields}
+        if seed.settings == "default":
+            columns["may_create_pulls"] = False
+        elif chosen := seed.settings:
+            columns["may_create_pulls"] = chosen.can_approve_pull_request_reviews
+            columns["workflow_permissions"] = chosen.default_workflow_permissions
+        self.row = _create_repository(db, seed.name, now, **columns)
 
     def plant(self) -> None:
         db, key = self.db, self.row["id"]
@@ -175,11 +181,6 @@ class _Planter:
 
     def _plant_settings(self) -> None:
         db, key, seed = self.db, self.row["id"], self.seed
-        if seed.settings == "default":
-            save_settings(db, key, ActionsSettings(may_create_pulls=False))
-        elif chosen := seed.settings:
-            level = chosen.default_workflow_permissions
-            save_settings(db, key, ActionsSettings(chosen.can_approve_pull_request_reviews, level))
         environments = {f"environment {name.lower()}": found.secrets for name, found in seed.environments.items()}
         secrets = {"repository": seed.secrets, "organization": seed.organization_secrets, **environments}
         for scope, names in secrets.items():
@@ -276,7 +277,8 @@ class _Planter:
             identifier = insert_review_comment(call, pull, review, place, comment.body)
             (first,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
             if thread.resolved:
-                self.db.execute("INSERT INTO resolved_threads VALUES (?, ?)", (identifier, call.user.user_id))
+                values = (call.user.user_id, identifier)
+                self.db.execute("UPDATE review_comments SET resolver_id = ? WHERE id = ?", values)
 
     def _call(self, comment: SeedComment) -> Call:
         """Return the request with which the author of a comment would have created it."""

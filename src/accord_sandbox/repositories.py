@@ -7,7 +7,6 @@ Docs: https://docs.github.com/rest/repos/repos, …/branches/branches, …/actio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -137,27 +136,6 @@ def _list_branches(call: Call) -> ApiResponse:
     return call.list_response(list(found.items()), payload)
 
 
-@dataclass(frozen=True)
-class ActionsSettings:
-    """The page "Actions, General" of a repository. The defaults are those of one that was set up for accord."""
-
-    may_create_pulls: bool = True
-    workflow_permissions: str = "read"
-
-
-def settings_of(db: SqlConnection, repository_id: int) -> ActionsSettings:
-    """Return the settings of a repository."""
-    statement = "SELECT may_create_pulls, workflow_permissions FROM actions_settings WHERE repository_id = ?"
-    row = db.execute(statement, (repository_id,)).fetchone()
-    return ActionsSettings() if row is None else ActionsSettings(bool(row[0]), row[1])
-
-
-def save_settings(db: SqlConnection, repository_id: int, settings: ActionsSettings) -> None:
-    """Store the settings of a repository."""
-    values = (repository_id, settings.may_create_pulls, settings.workflow_permissions)
-    db.execute("INSERT OR REPLACE INTO actions_settings VALUES (?, ?, ?)", values)
-
-
 def save_values(
     db: SqlConnection, repository_id: int, scope: str, kind: str, values: Mapping[str, str], now: float
 ) -> None:
@@ -168,7 +146,7 @@ def save_values(
 
 def check_pulls_allowed(call: Call, refusal: Refusal) -> None:
     """Refuse GITHUB_TOKEN a pull request or an approval where the settings of the repository do not allow it."""
-    if call.user.is_actions and not settings_of(call.db, call.repository["id"]).may_create_pulls:
+    if call.user.is_actions and not call.repository["may_create_pulls"]:
         raise refusal
 
 
@@ -180,10 +158,9 @@ _PERMISSIONS_DOCS = "actions/permissions#get-default-workflow-permissions-for-a-
 def get_workflow_permissions(call: Call) -> ApiResponse:
     """Return the settings, to administrators and to tokens with ``administration: read``."""
     _admit(call, "administration", AccessLevel.ADMIN)
-    settings = settings_of(call.db, call.repository["id"])
     document = {
-        "default_workflow_permissions": settings.workflow_permissions,
-        "can_approve_pull_request_reviews": settings.may_create_pulls,
+        "default_workflow_permissions": call.repository["workflow_permissions"],
+        "can_approve_pull_request_reviews": bool(call.repository["may_create_pulls"]),
     }
     return ApiResponse(200, document)
 
@@ -192,11 +169,10 @@ def get_workflow_permissions(call: Call) -> ApiResponse:
 def set_workflow_permissions(call: Call) -> ApiResponse:
     """Change the settings; what the body leaves out stays."""
     call.require("administration", AccessLevel.WRITE if call.user.kind == "installation" else AccessLevel.ADMIN)
-    old = settings_of(call.db, call.repository["id"])
-    level = call.fields.get("default_workflow_permissions") or old.workflow_permissions
-    name = "can_approve_pull_request_reviews"
-    may_create = bool(call.fields.get(name)) if name in call.fields else old.may_create_pulls
-    save_settings(call.db, call.repository["id"], ActionsSettings(may_create, level))
+    level = call.fields.get("default_workflow_permissions", call.repository["workflow_permissions"])
+    may_create = call.fields.get("can_approve_pull_request_reviews", call.repository["may_create_pulls"])
+    statement = "UPDATE repositories SET workflow_permissions = ?, may_create_pulls = ? WHERE id = ?"
+    call.db.execute(statement, (level, may_create, call.repository["id"]))
     return ApiResponse(204)
 
 

@@ -23,12 +23,9 @@ CREATE TABLE repositories (
     has_issues INTEGER NOT NULL DEFAULT 1,
     last_number INTEGER NOT NULL DEFAULT 0,
     default_branch TEXT NOT NULL DEFAULT 'main',
+    may_create_pulls INTEGER NOT NULL DEFAULT 1,  -- "Allow GitHub Actions to create and approve pull requests"
+    workflow_permissions TEXT NOT NULL DEFAULT 'read' CHECK (workflow_permissions IN ('read', 'write')),
     created_at REAL NOT NULL
-);
-CREATE TABLE actions_settings (
-    repository_id INTEGER PRIMARY KEY REFERENCES repositories (id),
-    may_create_pulls INTEGER NOT NULL,  -- "Allow GitHub Actions to create and approve pull requests"
-    workflow_permissions TEXT NOT NULL CHECK (workflow_permissions IN ('read', 'write'))
 );
 CREATE TABLE actions_values (
     repository_id INTEGER NOT NULL REFERENCES repositories (id),
@@ -77,6 +74,8 @@ CREATE TABLE issues (
     updated_at REAL NOT NULL,
     closed_at REAL,
     closed_by_id INTEGER REFERENCES users (id),
+    type TEXT,                  -- its name, such as Bug
+    milestone_id INTEGER REFERENCES milestones (id),
     locked INTEGER NOT NULL DEFAULT 0,
     UNIQUE (repository_id, number)
 );
@@ -97,7 +96,6 @@ CREATE TABLE comments (
     issue_id INTEGER NOT NULL REFERENCES issues (id),
     author_id INTEGER NOT NULL REFERENCES users (id),
     body TEXT NOT NULL,
-    words TEXT NOT NULL,
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 );
@@ -132,11 +130,6 @@ CREATE TABLE milestones (
     created_at REAL NOT NULL,
     UNIQUE (repository_id, number)
 );
-CREATE TABLE issue_milestones (
-    issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
-    milestone_id INTEGER NOT NULL REFERENCES milestones (id)
-);
-CREATE TABLE issue_types (issue_id INTEGER PRIMARY KEY REFERENCES issues (id), name TEXT NOT NULL);
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),
@@ -199,6 +192,7 @@ CREATE TABLE review_comments (
     original_commit_id TEXT NOT NULL,
     diff_hunk TEXT NOT NULL,
     minimized TEXT,             -- why it was hidden; NULL: it was not
+    resolver_id INTEGER REFERENCES users (id), -- of the thread, in its first comment
     created_at REAL NOT NULL,
     updated_at REAL NOT NULL
 );
