@@ -309,8 +309,7 @@ def _latest(db: SqlConnection, groups: str, *values: Any) -> list[Row]:
 
 def _check_payload(call: Call, row: Row) -> payloads.Payload:
     url, page = f"{call.repository_url}/check-runs/{row['id']}", call.repository_page
-    job = call.fetch("SELECT run_id FROM jobs WHERE id = ?", row["id"])
-    job_page = f"{page}/actions/runs/{job['run_id']}/job/{row['id']}" if job else None
+    job_page = f"{page}/actions/runs/{row['run_id']}/job/{row['id']}" if row["run_id"] else None
     return {
         **{name: row[name] for name in ("id", "name", "head_sha", "status", "conclusion")},
         "node_id": payloads.node_id("CR", row["id"]),

@@ -22,7 +22,7 @@ from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import save_values
 from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
 from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
-from accord_sandbox.workflow_runs import save_job, save_run
+from accord_sandbox.workflow_runs import save_run
 
 if TYPE_CHECKING:
     from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
@@ -250,15 +250,15 @@ class _Planter:
             "app_id": self._account(check.app),
             "head_sha": sha,
             "status": status,
-            **check.model_dump(include={"name", "conclusion", "title", "summary"}),
+            **check.model_dump(include={"name", "conclusion", "title", "summary", "log"}),
+            "run_id": check.run,
             "started_at": at,
             "completed_at": at if status == "completed" else None,
         }
-        identifier = insert(self.db, "check_runs", values)
+        insert(self.db, "check_runs", values)
         if check.run is not None:
             head = {"head_sha": sha, "head_branch": branch, "status": status, "conclusion": check.conclusion}
             save_run(self.db, self.row["id"], check.run, head, at)
-            save_job(self.db, identifier, check.run, check.log)
 
     def _plant_thread(self, issue_id: int, thread: SeedThread) -> None:
         first: Row | None = None

@@ -212,7 +212,9 @@ CREATE TABLE check_runs (
     summary TEXT,
     text TEXT,
     started_at REAL,
-    completed_at REAL
+    completed_at REAL,
+    run_id INTEGER REFERENCES workflow_runs (id), -- of a job
+    log TEXT                    -- NULL: deleted by now
 );
 CREATE INDEX check_runs_by_commit ON check_runs (repository_id, head_sha, id);
 CREATE TABLE statuses (
@@ -253,27 +255,13 @@ CREATE TABLE workflow_runs (
     head_sha TEXT NOT NULL,
     head_branch TEXT NOT NULL,
     title TEXT NOT NULL DEFAULT '', -- what the workflow's run-name makes of the inputs; empty for its name
+    inputs TEXT,                -- JSON object; NULL: not started by hand
     actor_id INTEGER REFERENCES users (id),             -- who caused it; NULL for runs of the seed and the controls
     triggering_actor_id INTEGER REFERENCES users (id),  -- who started its last attempt
     attempt INTEGER NOT NULL DEFAULT 1,
     created_at REAL NOT NULL
 );
 CREATE INDEX workflow_runs_by_commit ON workflow_runs (repository_id, head_sha, id);
-CREATE TABLE jobs (
-    id INTEGER PRIMARY KEY REFERENCES check_runs (id),
-    run_id INTEGER NOT NULL REFERENCES workflow_runs (id),
-    log TEXT                    -- NULL: deleted by now
-);
-CREATE TABLE dispatches (
-    id INTEGER PRIMARY KEY,
-    repository_id INTEGER NOT NULL REFERENCES repositories (id),
-    workflow TEXT NOT NULL,     -- the name of its file
-    ref TEXT NOT NULL,
-    inputs TEXT NOT NULL,       -- JSON object
-    actor_id INTEGER NOT NULL REFERENCES users (id),
-    created_at REAL NOT NULL
-);
-CREATE INDEX dispatches_by_repository ON dispatches (repository_id, id);
 
 -- Rows with what most questions about them need: the author's login, the repository's name, the issue of a part.
 CREATE VIEW items AS

@@ -9,6 +9,7 @@ from typing import Any
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
 from accord_sandbox.database import FILE_NAME, Row, SqlConnection, find_repository, get_meta, open_snapshot
+from accord_sandbox.git_storage import WORKFLOWS
 from accord_sandbox.payloads import timestamp_of
 
 _ITEMS = "SELECT * FROM items WHERE repository_id = ? ORDER BY number"
@@ -29,7 +30,7 @@ _REVIEW_COMMENTS = (
 
 _CHECKS = (
     "SELECT check_runs.id, login AS app, head_sha, name, status, conclusion, run_id FROM check_runs"
-    " JOIN users ON users.id = app_id LEFT JOIN jobs USING (id) WHERE repository_id = ? ORDER BY check_runs.id"
+    " JOIN users ON users.id = app_id WHERE repository_id = ? ORDER BY check_runs.id"
 )
 _STATUSES = (
     "SELECT login AS author, sha, context, state, description FROM statuses JOIN users ON users.id = creator_id"
@@ -40,8 +41,9 @@ _RUNS = (
     " FROM workflow_runs LEFT JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY workflow_runs.id"
 )
 _DISPATCHES = (
-    "SELECT workflow, ref, inputs, login AS author, dispatches.created_at FROM dispatches"
-    " JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY dispatches.id"
+    f"SELECT substr(path, {len(WORKFLOWS) + 1}) AS workflow, head_branch AS ref, inputs, login AS author,"
+    " workflow_runs.created_at FROM workflow_runs JOIN users ON users.id = actor_id"
+    " WHERE repository_id = ? AND inputs IS NOT NULL ORDER BY workflow_runs.id"
 )
 
 

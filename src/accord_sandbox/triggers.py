@@ -20,7 +20,7 @@ from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
 from accord_sandbox.tokens import BOT
-from accord_sandbox.workflow_runs import find_run, read_workflow, save_job
+from accord_sandbox.workflow_runs import find_run, read_workflow
 
 Activity = Literal["opened", "synchronize", "reopened"]
 ACTIVITIES = ("opened", "synchronize", "reopened")
@@ -71,8 +71,9 @@ def queue_jobs(call: Call, run_id: int) -> None:
             "name": name if isinstance(name, str) and "${{" not in name else str(key),
             "status": "queued",
             "started_at": call.now,
+            "run_id": run_id,
         }
-        save_job(call.db, insert(call.db, "check_runs", check), run_id, None)
+        insert(call.db, "check_runs", check)
 
 
 def _workflows(bare: BareRepository, commit: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

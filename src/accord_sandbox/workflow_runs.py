@@ -1,7 +1,7 @@
 """Workflow runs with the logs of their jobs and their artifacts, and workflows started by hand.
 
 Nothing runs here. Runs and jobs come from the seed, from pull requests (``triggers``) or the control below, which also
-sets their results; ``dispatches`` keeps workflows started by hand. GitHub's runner uploads artifacts by its own
+sets their results; a workflow started by hand is a run with inputs. GitHub's runner uploads artifacts by its own
 protocol; here ``PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT`` stores them.
 Docs: https://docs.github.com/rest/actions/workflow-runs, …/workflows, …/artifacts
 """
@@ -59,11 +59,6 @@ def save_run(db: SqlConnection, repository_id: int, run_id: int, entry: Mapping[
     insert(db, "workflow_runs", {"created_at": now, **values, "id": run_id})
 
 
-def save_job(db: SqlConnection, check_run_id: int, run_id: int, log: str | None) -> None:
-    """Make a check run a job of a workflow run, with its log."""
-    db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
-
-
 @route("PUT", "/_sandbox/runs/{owner}/{repo}/{run_id:int}", "", is_open=True)
 def put_run(call: Call) -> ApiResponse:
     """Store a run, or change the given fields of a stored one; its unfinished jobs end with it."""
@@ -72,7 +67,7 @@ def put_run(call: Call) -> ApiResponse:
     if entry.get("conclusion"):
         call.db.execute(
             "UPDATE check_runs SET status = 'completed', conclusion = ?, completed_at = ?"
-            " WHERE status != 'completed' AND id IN (SELECT id FROM jobs WHERE run_id = ?)",
+            " WHERE status != 'completed' AND run_id = ?",
             (entry["conclusion"], call.now, run_id),
         )
     return ApiResponse(204)
@@ -82,9 +77,9 @@ def put_run(call: Call) -> ApiResponse:
 def put_job(call: Call) -> ApiResponse:
     """Make a check run a job of the run ``run``, with its log."""
     check = or_404(call.fetch("SELECT id, head_sha FROM check_runs WHERE id = ?", call.number("job_id")))
-    run_id = int(call.query["run"])
+    run_id, log = int(call.query["run"]), call.content.decode("utf-8", "replace")
     save_run(call.db, call.repository["id"], run_id, {"head_sha": check["head_sha"]}, call.now)
-    save_job(call.db, check["id"], run_id, call.content.decode("utf-8", "replace"))
+    call.db.execute("UPDATE check_runs SET run_id = ?, log = ? WHERE id = ?", (run_id, log, check["id"]))
     return ApiResponse(204)
 
 
@@ -189,7 +184,7 @@ def get_log(call: Call) -> ApiResponse:
     call.require_read("actions")
     if call.actor is None:
         raise Refusal(403, "Must have admin rights to Repository.")
-    statement = "SELECT jobs.* FROM jobs JOIN check_runs USING (id) WHERE repository_id = ? AND jobs.id = ?"
+    statement = "SELECT id FROM check_runs WHERE repository_id = ? AND id = ? AND run_id IS NOT NULL"
     row = or_404(call.fetch(statement, call.repository["id"], call.number("job_id")))
     return ApiResponse(302, None, {"location": f"{call.web}/_storage/logs/{row['id']}"})
 
@@ -202,7 +197,7 @@ def _get_archive(call: Call) -> ApiResponse:
 
 @route("GET", "/_storage/logs/{id:int}", "", is_open=True)
 def _get_stored_log(call: Call) -> ApiResponse:
-    row = or_404(call.fetch("SELECT log FROM jobs WHERE id = ? AND log IS NOT NULL", call.number("id")))
+    row = or_404(call.fetch("SELECT log FROM check_runs WHERE id = ? AND log IS NOT NULL", call.number("id")))
     return _storage_response(call, "text/plain; charset=utf-8", row["log"].encode())
 
 
@@ -229,19 +224,10 @@ def dispatch_workflow(call: Call) -> ApiResponse:
     inputs = call.document.get("inputs") or {}
     workflow = read_workflow(_file(call, branch, path))
     _check_inputs(workflow, inputs)
-    values = {
-        "repository_id": call.repository["id"],
-        "workflow": call.params["workflow_id"],
-        "ref": branch,
-        "inputs": json.dumps(inputs),
-        "actor_id": call.user.user_id,
-        "created_at": call.now,
-    }
-    insert(call.db, "dispatches", values)
     described = {"path": path, "event": "workflow_dispatch", "status": "queued", "conclusion": None}
     where = {"head_sha": call.bare.branch(branch), "head_branch": branch, "repository_id": call.repository["id"]}
     by = dict.fromkeys(("actor_id", "triggering_actor_id"), call.user.user_id)
-    run = {**described, **where, **by, **_names(workflow, inputs), "created_at": call.now}
+    run = {**described, **where, **by, **_names(workflow, inputs), "inputs": json.dumps(inputs), "created_at": call.now}
     run_id = insert(call.db, "workflow_runs", run)
     if not names_run:
         return ApiResponse(204)
