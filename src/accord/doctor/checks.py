@@ -101,7 +101,6 @@ def _lines_of(value: object, name: str = "") -> Iterator[str]:
 
 
 def _call_findings(name: str, job: Job, workflows: Mapping[str, Workflow]) -> Iterator[Finding]:
-    """Yield the workflows that a loop starts and that do not exist."""
     for key in ("dispatch_workflow", "review_workflow"):
         file = job.given.get(key)
         if isinstance(file, str) and file and "${{" not in file and f"{WORKFLOWS}/{file}" not in workflows:

@@ -68,18 +68,14 @@ def is_safe_address(address: str) -> bool:
     ``@`` as a name, so ``https://github.com@evil.example`` leads to the latter (WHATWG URL Standard, "basic URL
     parser"). A scheme with a dot is not one that anything handles: ``[here](app.py:12)`` is a file and a line.
     """
-    return all(map(_is_safe, _readings(address)))
-
-
-def _is_safe(plain: str) -> bool:
-    scheme = _SCHEME.match(plain)
-    if scheme and scheme[1] not in _SCHEMES:
-        return False
-    authority = _authority_of(plain)
-    if authority is None:
-        return True
-    is_odd = "@" in authority or _NAMED.match(plain) or _BACKSLASH.match(plain)
-    return not is_odd and not is_lookalike(authority)
+    for plain in _readings(address):
+        scheme, authority = _SCHEME.match(plain), _authority_of(plain)
+        if scheme and scheme[1] not in _SCHEMES:
+            return False
+        is_odd = authority is not None and ("@" in authority or _NAMED.match(plain) or _BACKSLASH.match(plain))
+        if is_odd or is_lookalike(authority or ""):
+            return False
+    return True
 
 
 def refers_elsewhere(address: str, repository: str, server: str = "github.com") -> bool:
@@ -172,15 +168,12 @@ def host_of(address: str) -> str:
 
 def is_lookalike(authority: str) -> bool:
     """Return whether a host can pass for another one: a name in two scripts, or of letters that all look Latin."""
-    return not authority.isascii() and any(map(_imitates_latin, _host_of(authority).split(".")))
-
-
-def _imitates_latin(name: str) -> bool:
-    letters = [char for char in name if char.isalpha()]
-    scripts = {unicodedata.name(char, "").partition(" ")[0] for char in letters}
-    if not scripts & _MIXED:
-        return False
-    return len(scripts) > 1 or all(char in _LOOKALIKES for char in letters)
+    for name in () if authority.isascii() else _host_of(authority).split("."):
+        letters = [char for char in name if char.isalpha()]
+        scripts = {unicodedata.name(char, "").partition(" ")[0] for char in letters}
+        if scripts & _MIXED and (len(scripts) > 1 or _LOOKALIKES.issuperset(letters)):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1024)

@@ -161,7 +161,7 @@ HTML_STARTS = (
     re.compile(rf"</?(?:{_BLOCK_NAMES})(?:[ \t\v\f]|\Z|/?>)", re.IGNORECASE),
     re.compile(rf"<(?:{_TAG}|/[A-Za-z][A-Za-z0-9-]*[ \t\v\f]*)>[ \t\f]*\Z"),
 )
-"""The seven kinds of HTML blocks."""
+"""The seven kinds of HTML blocks; the last does not begin within a paragraph."""
 
 HTML_ENDS = (
     re.compile("</(?:script|pre|textarea|style)>", re.IGNORECASE),
@@ -171,24 +171,6 @@ HTML_ENDS = (
     re.compile(r"\]\]>"),
 )
 """The ends of the first five; a blank line ends the others."""
-
-ANY_TAG = len(HTML_STARTS) - 1
-"""The kind that does not begin within a paragraph."""
-
-
-def html_start(line: str, position: int, *, in_paragraph: bool) -> int | None:
-    """Return which kind of HTML block begins here."""
-    for kind, start in enumerate(HTML_STARTS):
-        if start.match(line, position) and not (kind == ANY_TAG and in_paragraph):
-            return kind
-    return None
-
-
-def heading_end(line: str) -> int:
-    """Return where the text of a heading ends: before blanks, and before hashes behind a blank."""
-    bare = line.rstrip(" \t")
-    shorter = bare.rstrip("#")
-    return len(shorter.rstrip(" \t")) if len(shorter) < len(bare) and shorter.endswith((" ", "\t")) else len(bare)
 
 
 class Definition(NamedTuple):

@@ -21,6 +21,7 @@ from accord.text.block_syntax import (
     FOOTNOTE,
     HEADING,
     HTML_ENDS,
+    HTML_STARTS,
     NUMBER,
     RULE,
     TAB,
@@ -31,8 +32,6 @@ from accord.text.block_syntax import (
     Blocks,
     Definition,
     LineCursor,
-    heading_end,
-    html_start,
     read_definition,
     read_row,
 )
@@ -120,7 +119,6 @@ class _Reader(LineCursor):
                 self.leaves.pop()
 
     def _take_definitions(self, block: Block) -> None:
-        """Take the definitions from the beginning of a paragraph."""
         content, position, count = "", 0, 0
         while count < len(block.lines) and block.lines[count].startswith("["):
             content = content or block.content + "\n"
@@ -139,7 +137,9 @@ class _Reader(LineCursor):
         for depth in range(1 if self.line.strip(" \t") else self._match_lists(), len(self.open)):
             block = self.open[depth]
             char = self.look()
-            if block.kind == "fence" and self._is_fence_end(block, char):
+            may_end = block.kind == "fence" and self.indent < _INDENT and char == block.marker
+            end = FENCE_END.match(self.line, self.first) if may_end else None
+            if end and len(end[1]) >= block.length:
                 self.number += 1
                 self._close()
                 self.number -= 1
@@ -171,7 +171,11 @@ class _Reader(LineCursor):
         """Return whether this line belongs to a block, and go on behind what marks it as such."""
         match block.kind:
             case "quote":
-                return self._goes_on_quoted(char)
+                if self.indent >= _INDENT or char != ">":
+                    return False
+                self.advance_columns(self.indent + 1)
+                self.skip_blank()
+                return True
             case "item":
                 return self._goes_on_indented(block.padding) or (block.children > 0 and self._skip_blank_line(char))
             case "footnote":
@@ -181,20 +185,11 @@ class _Reader(LineCursor):
             case "fence":
                 for _ in range(block.padding):
                     self.skip_blank()
-            case "html":
-                return bool(char) or block.length < len(HTML_ENDS)
+            case "html" | "paragraph":
+                return bool(char) or (block.kind == "html" and block.length < len(HTML_ENDS))
             case "table":
                 return read_row(self.line[self.first :] + "\n") is not None
-            case "paragraph":
-                return bool(char)
         return block.kind != "heading"
-
-    def _goes_on_quoted(self, char: str) -> bool:
-        if self.indent >= _INDENT or char != ">":
-            return False
-        self.advance_columns(self.indent + 1)
-        self.skip_blank()
-        return True
 
     def _goes_on_indented(self, columns: int) -> bool:
         if self.indent < columns:
@@ -206,12 +201,6 @@ class _Reader(LineCursor):
         if not char:
             self.advance_to(self.first)
         return not char
-
-    def _is_fence_end(self, fence: Block, char: str) -> bool:
-        if self.indent >= _INDENT or char != fence.marker:
-            return False
-        end = FENCE_END.match(self.line, self.first)
-        return end is not None and len(end[1]) >= fence.length
 
     def _open_blocks(self) -> bool:
         """Open the blocks that begin on this line; return whether any did."""
@@ -254,9 +243,10 @@ class _Reader(LineCursor):
             self.advance_to(mark.end())
             return fence
         in_paragraph = block.kind == "paragraph"
-        if char == "<" and (kind := html_start(line, first, in_paragraph=in_paragraph)) is not None:
+        starts = HTML_STARTS[: -1 if in_paragraph else None] if char == "<" else ()
+        if kinds := [kind for kind, start in enumerate(starts) if start.match(line, first)]:
             opened = self._add("html")
-            opened.length = kind
+            opened.length = kinds[0]
             return opened
         if in_paragraph and char in ("=", "-") and UNDERLINE.match(line, first):
             self._take_definitions(block)
@@ -375,7 +365,10 @@ class _Reader(LineCursor):
             if block.kind not in _WITH_LINES:
                 block = self._add("paragraph")
             self.advance_to(self.first)
-            self._add_line(block, heading_end(self.line) if block.kind == "heading" else len(self.line))
+            bare = self.line.rstrip(" \t")
+            shorter = bare.rstrip("#")  # hashes behind a blank are not part of a heading
+            end = len(shorter.rstrip(" \t")) if shorter != bare and shorter.endswith((" ", "\t")) else len(bare)
+            self._add_line(block, end if block.kind == "heading" else len(self.line))
 
     def _add_line(self, block: Block, end: int) -> None:
         blanks = 0

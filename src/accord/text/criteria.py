@@ -105,7 +105,6 @@ def with_item_ticks(body: str, done: Collection[str], make_safe: Callable[[str],
 
 
 def _item_boxes(body: str) -> list[ChecklistTask]:
-    """Return the boxes below the headings of the criteria."""
     own = {section.line for section in criteria_sections(body)}
     lines = [section.line for section in sections(body)]
     return [task for task in tasks(body) if lines[max(0, bisect_left(lines, task.line) - 1)] in own] if own else []

@@ -20,12 +20,12 @@ from accord.text.posting import PostingPolicy
 from accord.text.regions import ODD_NOTE, TABLE_RULE, WORDS, ParsedMarkdown, Prose, is_odd_label
 from accord.text.views import Cursor, Edit, View
 from accord.text.words import (
+    ADDRESS,
     CODE,
     ISSUE_LINK,
     LINK,
     TAG,
     address_edits,
-    addresses_with_entities,
     as_rendered,
     command_edits,
     entity_edits,
@@ -86,7 +86,6 @@ def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
 
 
 def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
-    """Take hidden characters out of everything but code."""
     code, i = page.code, 0
     for start, end in hidden_runs(page.text):
         while i < len(code) and code[i][1] <= start:
@@ -109,7 +108,6 @@ def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:
 
 
 def _definition_edits(page: ParsedMarkdown, policy: PostingPolicy) -> Iterator[Edit]:
-    """Turn forbidden link reference definitions into text, by a backslash."""
     for definition in page.definitions:
         if _MARKER_LABEL.match(definition.label):
             yield Edit(definition.start, definition.start + 1, "\\[", "markers")
@@ -167,7 +165,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose, between: str, policy: Posti
     readings = [view] if images or notes else []
     if images and notes:  # a note that does not exist shows its source, with images
         readings.append(as_rendered(content, [*holes, *images], has_escapes=True, addresses=shown))
-    with_entities = [] if prose.is_html else addresses_with_entities(content)
+    bare = () if prose.is_html else ADDRESS.finditer(content)
+    with_entities = [Edit(*hit.span()) for hit in bare if "&" in hit[0]]
     if with_entities:  # GitHub shows their source, another reader may not
         decoded = as_rendered(content, holes, has_escapes=True)
         edits += _naming_edits(content, decoded, addresses, policy)
@@ -215,7 +214,6 @@ def _without_comment(prose: Prose, span: InlineSpan) -> Edit:
 
 
 def _span_edits(page: ParsedMarkdown, prose: Prose, policy: PostingPolicy) -> tuple[list[Edit], list[Edit]]:
-    """Look through what is inside a block."""
     content = prose.content
     edits: list[Edit] = []
     holes: list[Edit] = []
@@ -340,15 +338,11 @@ def _odd_links(
         opened = openings[min(i, first)]
         labels[opened] += 1
         label = content[max(opened, end - _LONGEST_LABEL) : end]
-        if labels[opened] > _MOST_LABELS or _leads_elsewhere(label, hit[1], policy):
+        leads_elsewhere = "://" in label  # of a link by reference
+        if (address := hit[1]) is not None:
+            leads_elsewhere = is_misleading(without_tags(label[1:]), address) or not policy.may_link(address)
+        if labels[opened] > _MOST_LABELS or leads_elsewhere:
             yield Edit(end, end + 1, "\\]", "links")
-
-
-def _leads_elsewhere(label: str, address: str | None, policy: PostingPolicy) -> bool:
-    """Return whether a link from this label, with its open bracket, is a bad one; without an address, by reference."""
-    if address is None:
-        return "://" in label
-    return is_misleading(without_tags(label[1:]), address) or not policy.may_link(address)
 
 
 def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:

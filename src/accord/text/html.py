@@ -191,16 +191,12 @@ def _of_html(content: str, spans: Sequence[InlineSpan], may_load: Callable[[str]
             yield Edit(
                 span.start, span.end, (label or "image") if is_linked or span.start < linked_until else link, "images"
             )
-        elif name == "source" and not all(map(may_load, _addresses_in(values.get("srcset", "")))):
+        words = [word.strip(",") for word in values.get("srcset", "").split()]
+        addresses = ["\\" if "," in word else word for word in words if not _SIZE.fullmatch(word)]  # one loads nowhere
+        if name == "source" and not all(map(may_load, addresses)):
             yield Edit(span.start, span.end, "<source>", "images")
 
 
 def _label_of(text: str, address: str) -> str:
     """Return the label of a link to an image: its text, unless that shows another host."""
     return text if text and not is_misleading(text, address) else "image"
-
-
-def _addresses_in(srcset: str) -> list[str]:
-    """Return the addresses of images of several sizes; of those that only a comma separates, one that loads nowhere."""
-    words = (word.strip(",") for word in srcset.split())
-    return ["\\" if "," in word else word for word in words if not _SIZE.fullmatch(word)]

@@ -237,7 +237,6 @@ class _InlineReader:
                 self.spans.pop()
 
     def _address_after(self, position: int) -> tuple[str, int] | None:
-        """Return the address in round brackets, and where these end."""
         content = self.content
         if not content.startswith("(", position):
             return None

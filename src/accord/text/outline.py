@@ -274,7 +274,6 @@ def _without_comments(content: str) -> str:
 
 
 def _shown_texts(block: Block) -> list[str]:
-    """Return the visible texts of a block."""
     if block.kind == "html":
         return [_COMMENT.sub("", block.content).strip()]
     return code_of(block) or [_without_comments(text).strip() for text in block.texts]
@@ -307,7 +306,6 @@ def _without_tags(content: str) -> str:
 
 
 def _with_replacements(content: str, marks: Iterable[tuple[int, int, str]], change: Callable[[str], str]) -> str:
-    """Put texts in the place of parts of a text, and change all between them."""
     pieces, done = [], 0
     for start, end, kept in [*sorted(marks), (len(content), len(content), "")]:
         if start >= done:

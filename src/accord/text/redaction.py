@@ -10,7 +10,7 @@ import html
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -122,7 +122,10 @@ class Redactor(Frozen):
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
-        return merge_overlaps(secret for secret in found if not _is_within(secret, placeholders))
+        places = [bisect_right(placeholders, secret.start, key=itemgetter(0)) - 1 for secret in found]
+        return merge_overlaps(
+            secret for i, secret in zip(places, found, strict=True) if i < 0 or placeholders[i][1] < secret.end
+        )
 
     def _secrets_in(self, text: str, keys_in: Callable[[str], Iterable[Secret]]) -> list[Secret]:
         """Return secrets as they are, or with escaped characters."""
@@ -137,7 +140,6 @@ class Redactor(Frozen):
         return found
 
     def _dumped_secrets(self, text: str) -> Iterator[Secret]:
-        """Yield the lines of dumps that show a known secret."""
         plain = _decoded_view(text, DUMPED, lambda hit: bytes.fromhex(hit[1]).decode("utf-8", "replace"))
         for span in self._known_spans(plain.text):
             start, end = plain.span(*span)
@@ -164,7 +166,6 @@ class Redactor(Frozen):
 
 
 def _decoded_view(text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]) -> View:
-    """Return a text in which everything that matches a pattern is decoded."""
     return View(text, (Edit(*hit.span(), decode(hit)) for hit in pattern.finditer(text)))
 
 
@@ -203,7 +204,6 @@ def without_secrets(secrets: Iterable[Secret], text: str) -> str:
 
 
 def _wrapped_pattern(value: str) -> str:
-    """Write a value as a pattern that finds it however it is wrapped."""
     words = (f"(?:{_WRAP})?".join(map(re.escape, word)) for word in value.split(" "))
     return f"(?:{_WRAP}| )".join(words)
 
@@ -214,7 +214,6 @@ def unwrapped_text(text: str) -> str:
 
 
 def _unescaped_text(escapes: str) -> str:
-    """Return what one of ``_ESCAPES`` stands for."""
     if escapes.startswith("&"):
         return html.unescape(escapes)
     if "u" in escapes:
@@ -222,12 +221,6 @@ def _unescaped_text(escapes: str) -> str:
     if "x" in escapes or "%" in escapes:
         return bytes(int(code, 16) for code in _CODE.findall(escapes)).decode("utf-8", "replace")
     return bytes(int(code, 8) for code in _OCTAL.findall(escapes)).decode("utf-8", "replace")
-
-
-def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a secret is inside one of these spans, which are in order."""
-    i = bisect_right(spans, secret.start, key=itemgetter(0)) - 1
-    return i >= 0 and secret.end <= spans[i][1]
 
 
 def redact_json(value: Any, redact: Callable[[str], str]) -> Any:

@@ -196,7 +196,6 @@ def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
 
 
 def _joined_secrets(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secret]:
-    """Add the secrets that only this view shows."""
     starts = [secret.start for secret in found]
     more = []
     for seen in secrets.find(view.text):

@@ -62,14 +62,14 @@ def _round(text: str) -> str:
     page = parse_markdown(text)
     if not page.is_readable:
         return _bare(text)
-    cuts = [*_definitions(page), *_cells(page), *_fences(page)]
+    beyond = (Edit(*cell) for cell in page.excess if text[slice(*cell)].strip())  # the head's columns, so not shown
+    cuts = [*_definitions(page), *beyond, *_fences(page)]
     for prose in page.prose:
         cuts += map(prose.source_edit, _prose_cuts(prose))
     return View(text, cuts).text
 
 
 def _bare(text: str) -> str:
-    """Take out comments wherever they stand, until none is left."""
     while (shorter := strip_hidden(_COMMENT.sub("", text))) != text:
         text = shorter
     return text
@@ -133,13 +133,6 @@ def _without_code(prose: Prose) -> str:
         return "" if prose.is_html else prose.content
     code = (Edit(span.start, span.end, " " * (span.end - span.start)) for span in prose.parts("code"))
     return View(prose.content, code).text
-
-
-def _cells(page: ParsedMarkdown) -> Iterator[Edit]:
-    """Yield the cells of tables beyond the last column of the head, which GitHub leaves out."""
-    for start, end in page.excess:
-        if page.text[start:end].strip():
-            yield Edit(start, end)
 
 
 def _fences(page: ParsedMarkdown) -> Iterator[Edit]:

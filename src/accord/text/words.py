@@ -68,7 +68,7 @@ _NOT_IN_NAME = re.compile(rf"[{TAG}{LINK}*~\[\]!]")
 _LONGEST_NAME = 300
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9][A-Za-z0-9-]*)+(?!\w|:/)")
 _COMMAND = re.compile(r"(?:^|(?<=\r))[^\S\r\n]*(?=[/.!][A-Za-z][\w-]*(?![\w/-]|\.\w))", re.MULTILINE)
-_ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
+ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _BEFORE_HOST = re.compile(
     r"(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(\[])(www)(?=\.)",
     re.IGNORECASE,
@@ -252,11 +252,6 @@ def linked_addresses(content: str, spans: Iterable[InlineSpan]) -> list[Edit]:
     """
     found = ((span, _PLAIN_ADDRESS.match(content, span.start)) for span in spans if span.kind == "address")
     return [Edit(span.start, min(plain.end(), span.end)) for span, plain in found if plain and "." in plain[1]]
-
-
-def addresses_with_entities(content: str) -> list[Edit]:
-    """List what may be bare addresses with what looks like an entity, of which GitHub shows the source."""
-    return [Edit(*hit.span()) for hit in _ADDRESS.finditer(content) if "&" in hit[0]]
 
 
 def entity_edits(content: str, holes: Sequence[Hole], *, is_html: bool) -> Iterator[Edit]:

@@ -134,7 +134,6 @@ def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step]) -
 
 
 def _given_texts(name: str, node: object, *, is_meant: bool) -> Iterator[str]:
-    """Yield the texts below the keys of a name, and those that scripts assign to it."""
     if isinstance(node, str):
         yield from [node] if is_meant else assigned_texts(name, node)
     elif isinstance(node, (dict, list, tuple)):

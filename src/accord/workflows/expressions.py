@@ -94,8 +94,6 @@ def parse_condition(condition: object) -> Node | None:
 
 
 class _ExpressionParser:
-    """Recursive descent over the tokens of one expression."""
-
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
         self._next = 0

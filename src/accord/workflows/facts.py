@@ -244,6 +244,5 @@ class CalledFiles:
 
 
 def _checks_out(step: Step, path: str) -> bool:
-    """Return whether a step checks out something at a path or above it."""
     folder = normpath(str(step.given.get("path") or "-"))
     return "checkout" in step.uses and f"{normpath(path)}/".startswith(f"{folder}/")

@@ -161,7 +161,6 @@ def _may_write(workflow: Workflow, job: Job) -> bool:
 
 
 def _column(text: str, index: int) -> int:
-    """Return how far a place is from the start of its line."""
     return index - text.rfind("\n", 0, index) - 1
 
 

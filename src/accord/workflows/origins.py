@@ -229,7 +229,6 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
 
 
 def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
-    """Return the origin of a property of the context ``github``, other than its event."""
     if name == "head_ref":
         return _OUTSIDERS if event in {"pull_request", "pull_request_target", CALLED} else _OWN
     if name not in {"ref", "ref_name"} or event not in _WITH_REFS:
@@ -239,7 +238,6 @@ def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
 
 
 def _of_event(ref: Reference, event: str) -> Origin:
-    """Return the origin of a part of an event, other than inputs of people."""
     is_whole, part = ref[-1] == "*", ref[2:]
     while part[-1:] == ("*",):
         part = part[:-1]

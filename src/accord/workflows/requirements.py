@@ -110,7 +110,6 @@ def secrets_of(name: str, agent: Agent, paths: tuple[str, ...] = ()) -> Requirem
 
 
 def _readers(workflows: Mapping[str, Workflow], *secrets: str) -> tuple[str, ...]:
-    """Return the workflows that read one of these secrets."""
     wanted = {secret.lower() for secret in secrets}
     return tuple(path for path, workflow in workflows.items() if wanted & named_secrets(workflow))
 

@@ -255,7 +255,6 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
 
 
 def _step_findings(workflow: Workflow) -> Iterator[Finding]:
-    """Find inputs that composite actions of the repository are given and do not have."""
     for job_id, job in workflow.jobs.items():
         for step in job.steps:
             if step.action and step.inner and "*" not in (used := inputs_of_action(step)):

@@ -141,7 +141,6 @@ def _tokens_in(value: _Value, *, is_token: bool) -> Iterator[_Token]:
 
 
 def _scopes_of_app(step: Step) -> tuple[str, ...]:
-    """Return what the token of an app may write: everything, where no input limits it."""
     limits = {name.lower(): str(level).lower() for name, level in step.given.items() if "permission" in name.lower()}
     if not limits:
         return _EVERYTHING
@@ -246,7 +245,6 @@ def _plain(name: str) -> str:
 
 
 def _may_write(job_id: str, tokens: list[_Token]) -> Finding:
-    """Make the finding of a job; its advice depends on what may be written."""
     scopes = {scope for token in tokens for scope in token.scopes}
     advice = "Let a second job do that with what the agent leaves."
     if scopes <= _POSTED:
@@ -261,7 +259,6 @@ def _may_write(job_id: str, tokens: list[_Token]) -> Finding:
 
 
 def _open_input_findings(facts: RepositoryFacts, at: RunPlace, has_token: bool) -> Iterator[Finding]:
-    """Find inputs that let everybody start an agent: an error beside a token that may write."""
     action = facts.known.action(at.step) if at.step else None
     opening = {*map(_plain, action.opened_by)} if action else set[str]()
     for name, text in at.step.given.items() if at.step else ():
@@ -273,7 +270,6 @@ def _open_input_findings(facts: RepositoryFacts, at: RunPlace, has_token: bool) 
 
 
 def _foreign_secrets(facts: RepositoryFacts, steps: list[RunPlace]) -> Iterator[Finding]:
-    """Find secrets within an agent's reach that are neither a token nor a key of a model."""
     found = dict[str, _Value]()
     for value in (value for at in steps for value in (*_values_of(at), *_left_values(at))):
         is_own = value.kind == "with" and _CREDENTIAL.fullmatch(value.name)
@@ -316,7 +312,6 @@ _NO_AGENT = re.compile(r"[.$]/|actions/|github/|[\w.-]+/accord/", re.IGNORECASE)
 
 
 def _model_keys(facts: RepositoryFacts, at: RunPlace) -> Iterator[str]:
-    """Yield the names by which a step, or a called workflow, gets keys of models."""
     part: Step | Job = at.step or at.job
     more = (part.secrets if isinstance(part, Job) else part.env) or {}
     for name, text in {**part.given, **(more if isinstance(more, dict) else {})}.items():
@@ -348,7 +343,6 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 
 def _condition(event: str) -> str:
-    """Return a condition that keeps out people without write access."""
     if event in _HEADS:
         return f"github.event.{_HEADS[event]}.full_name == github.repository"
     part = next((each for each in ("comment", "issue", "discussion") if each in event), "")

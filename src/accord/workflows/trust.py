@@ -158,7 +158,6 @@ class RunPlace(Frozen):
         return itertools.takewhile(lambda each: route not in (None, each.route), self.job.nested_steps())
 
     def _is_of(self, types: re.Pattern[str]) -> bool:
-        """Return whether the event is of these types alone."""
         listed = self.files[self.start.path].filter_values(self.start.event, "types")
         return bool(listed) and all(map(types.fullmatch, listed))
 

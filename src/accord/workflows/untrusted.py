@@ -58,7 +58,6 @@ def script_findings(
 
 
 def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator[_Script]:
-    """Yield the scripts of a step that hold expressions."""
     is_github_script = step.uses.partition("@")[0].lower() == "actions/github-script"
     language = "javascript" if is_github_script else step.shell.partition(" ")[0].removesuffix("3")
     if "${{" in step.run and (flagged is None or f"{path}/run" in flagged):

@@ -114,7 +114,6 @@ class Wiring(Frozen):
                 walks.append((found[0], self._sources(found[0])))
 
     def _sources(self, chain: _Chain) -> Iterator[Break | _End]:
-        """Yield where the value of the last link comes from."""
         link, value = chain[-1], chain[-1].value
         references = reads(value)
         stray = [ref for ref in references or () if not link.job and ref[0] in {"steps", "needs"}]

@@ -141,7 +141,6 @@ def audit_findings(
 
 
 def _is_open(audit: Audit, files: Mapping[str, Workflow]) -> bool:
-    """Return whether outsiders start the job that a finding makes open to them."""
     job_id, workflow = "".join(audit.place.split("/")[2:3]), files.get(audit.path)
     if workflow is None or audit.name not in _OF_STARTERS or job_id not in workflow.jobs:
         return False
