@@ -120,13 +120,9 @@ def versions() -> Mapping[str, str]:
     """Return the versions of accord, of the machine, and of the programs that accord starts."""
     found = {"accord": __version__, "commit": own_commit() or "unknown", "python": sys.version.split()[0]}
     found |= {"system": platform.platform(), "runner": os.environ.get("RUNNER_ENVIRONMENT", "")}
-    return found | {program: _version_of(program) for program in (*_PROGRAMS, *_agents_programs())}
-
-
-def _agents_programs() -> list[str]:
-    """Name the programs of the agents that accord ships; a repository's own registry names none that is started."""
-    agents = shipped_registry().agents.values()
-    return [agent.command[0] for agent in agents if agent.enabled and not agent.command[0].startswith("{")]
+    agents = shipped_registry().agents.values()  # a repository's own registry names no program that is started
+    own = [agent.command[0] for agent in agents if agent.enabled and not agent.command[0].startswith("{")]
+    return found | {program: _version_of(program) for program in (*_PROGRAMS, *own)}
 
 
 def _version_of(program: str) -> str:

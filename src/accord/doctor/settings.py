@@ -178,10 +178,15 @@ def setting_checks(
     """Compare what workflows need with the repository; a text instead of facts says why nothing could be read."""
     if isinstance(facts, str):
         return [DoctorCheck(name, facts, is_skipped=True) for name in NAMES]
+    kind = "a person or machine account" if facts.is_person else "an app's token, such as that of a job"
+    writes = f"writes as {facts.login}, {kind}" if facts.login else facts.unread.get("login", "not read")
+    permissions = f"{facts.workflow_permissions}, for jobs that declare none; those of the kit do"
     return [
-        _token_check(facts),
+        DoctorCheck(NAMES[0], writes, is_skipped=not facts.login),
         _pulls_check(facts, [each for each in needed if each.kind == "setting"]),
-        _permissions_check(facts),
+        DoctorCheck(NAMES[2], permissions)
+        if facts.workflow_permissions is not None
+        else _skipped_check(facts, "may_create_pulls", NAMES[2], ACTIONS_PAGE),
         _secrets_check(facts, [each for each in needed if each.kind == "secret"], workflows),
         _logins_check(facts, [each for each in needed if each.kind == "variable"]),
         _rules_check(facts),
@@ -191,13 +196,6 @@ def setting_checks(
 def _skipped_check(facts: LiveFacts, fact: str, name: str, page: SettingsPage) -> DoctorCheck:
     reason = facts.unread.get(fact, "not read")
     return DoctorCheck(name, f"{reason}; look under {page.at(facts.repository_url)}", is_skipped=True)
-
-
-def _token_check(facts: LiveFacts) -> DoctorCheck:
-    if not facts.login:
-        return DoctorCheck(NAMES[0], facts.unread.get("login", "not read"), is_skipped=True)
-    kind = "a person or machine account" if facts.is_person else "an app's token, such as that of a job"
-    return DoctorCheck(NAMES[0], f"writes as {facts.login}, {kind}")
 
 
 def _pulls_check(facts: LiveFacts, wanted: Sequence[Requirement]) -> DoctorCheck:
@@ -213,17 +211,10 @@ def _pulls_check(facts: LiveFacts, wanted: Sequence[Requirement]) -> DoctorCheck
     found: list[PlacedFinding] = []
     for each in missing:
         message = f"GitHub Actions may not create and approve pull requests. {each.why}"
-        finding = Finding("pulls-not-allowed", message, hint=each.step(facts.repository_url))
-        if not each.is_required or (facts.secrets is None and each.unless):
-            finding = warning("pulls-not-allowed", message, hint=finding.hint)
+        make = warning if not each.is_required or (facts.secrets is None and each.unless) else Finding
+        finding = make("pulls-not-allowed", message, hint=each.step(facts.repository_url))
         found += [(path, finding) for path in each.paths]
     return DoctorCheck(NAMES[1], f'"{CREATE_PULLS}" is off', found)
-
-
-def _permissions_check(facts: LiveFacts) -> DoctorCheck:
-    if facts.workflow_permissions is None:
-        return _skipped_check(facts, "may_create_pulls", NAMES[2], ACTIONS_PAGE)
-    return DoctorCheck(NAMES[2], f"{facts.workflow_permissions}, for jobs that declare none; those of the kit do")
 
 
 def _secrets_check(facts: LiveFacts, wanted: Sequence[Requirement], workflows: Mapping[str, Workflow]) -> DoctorCheck:
@@ -236,9 +227,8 @@ def _secrets_check(facts: LiveFacts, wanted: Sequence[Requirement], workflows: M
     for each in wanted:
         if not _is_given(each, all_secrets):
             message = f"GitHub has no secret for the agent. {each.why}"
-            finding = Finding("agent-secret-missing", message, hint=each.step(facts.repository_url))
-            if facts.environment_secrets is None:
-                finding = warning("agent-secret-missing", message, hint=finding.hint)
+            make = warning if facts.environment_secrets is None else Finding
+            finding = make("agent-secret-missing", message, hint=each.step(facts.repository_url))
             found.append((each.paths[0], finding))
         elif not _is_given(each, facts.secrets):
             message = f"The agent's secret is in the environment `{ENVIRONMENT}` only, which this workflow cannot read."

@@ -18,7 +18,7 @@ from accord.workflows.requirements import check_grants, named_secrets
 from accord.workflows.rules import contract_findings, is_runner
 from accord.workflows.tokens import check_agents, check_outsiders, check_unknown_actions
 from accord.workflows.untrusted import check_checkouts, script_findings
-from accord.workflows.zizmor import MISSING, AuditReport, audit_files, audit_findings, find_zizmor, flagged_scripts
+from accord.workflows.zizmor import INJECTION, MISSING, AuditReport, audit_files, audit_findings, find_zizmor
 
 UNPINNED = "unpinned-action"
 ZIZMOR = "zizmor"
@@ -32,7 +32,11 @@ def examine_workflows(
     program = find_zizmor()
     paths = facts.workflows.keys() | facts.actions
     report = audit_files(program, root, paths) if program else AuditReport(failure=MISSING)
-    facts = replace(facts, is_private=is_private, flagged=flagged_scripts(report))
+    flagged = {
+        path: {each.place for each in report.audits if (each.name, each.path) == (INJECTION, path)}
+        for path in report.read
+    }
+    facts = replace(facts, is_private=is_private, flagged=flagged)
     checks = [
         DoctorCheck("registry", read.registry_note, read.registry_findings),
         DoctorCheck("workflows", f"{len(facts.workflows)} files", read.unreadable),

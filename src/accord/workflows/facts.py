@@ -185,7 +185,9 @@ class CalledFiles:
             if "/" in self._repository:
                 update["own_name"] = normpath(f"{self._repository}/{uses[2:]}").lower()
             file = self._action_file(uses)
-            if file is None and not any(_checks_out(each, uses[2:]) for each in job.steps):
+            checkouts = (each for each in job.steps if "checkout" in each.uses)
+            folders = (normpath(str(each.given.get("path") or "-")) for each in checkouts)
+            if file is None and not any(f"{normpath(uses[2:])}/".startswith(f"{folder}/") for folder in folders):
                 self._add_missing(path, uses, f"{place}{step.place}/uses")
         if file and file not in {path, *(each.file for each in users)} and len(users) < _MOST_LEVELS:
             if file not in self._actions:
@@ -241,8 +243,3 @@ class CalledFiles:
             return None
         is_shell = is_sourced or _SHELL_FILE.search(path) or _SHEBANG.match(text)
         return text.replace("${{", "$ {{") if is_shell and len(text) <= _MOST_CHARACTERS else None
-
-
-def _checks_out(step: Step, path: str) -> bool:
-    folder = normpath(str(step.given.get("path") or "-"))
-    return "checkout" in step.uses and f"{normpath(path)}/".startswith(f"{folder}/")

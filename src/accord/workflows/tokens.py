@@ -204,7 +204,11 @@ def left_texts(step: Step, shell: str) -> Iterator[str]:
     env = step.env if isinstance(step.env, dict) else {}
     is_shell = step.run and not _NO_SHELL.search(shell)
     for script in step.script_texts:
-        texts = [*_leaving_commands(script)] if is_shell else [script] if _EXPORTS.search(script) else []
+        is_whole = _WHOLE.search(script) or ("GITHUB_ENV" in script and _GROUP.search(script))
+        texts = [script] if is_whole or _EXPORTS.search(script) else []
+        if is_shell and not is_whole:
+            commands = (command for line in lines_of(script) for command in _COMMAND.findall(line))
+            texts = [*filter(_LEAVES.search, commands)]
         names, known = set[str](), set(texts)
         for text in texts:  # which grow
             more = {at[at.lastindex or 0] for at in VARIABLE.finditer(text)} - names
@@ -214,15 +218,6 @@ def left_texts(step: Step, shell: str) -> Iterator[str]:
             texts += sorted(given)
         names |= env.keys() if is_shell and _ENVIRONMENT.search(script) else set()
         yield from (*texts, *(str(text) for name, text in env.items() if name in names))
-
-
-def _leaving_commands(script: str) -> Iterator[str]:
-    """Yield the commands of a shell script that leave something; all of it where a group of commands may."""
-    if _WHOLE.search(script) or ("GITHUB_ENV" in script and _GROUP.search(script)):
-        yield script
-        return
-    commands = (command for line in lines_of(script) for command in _COMMAND.findall(line))
-    yield from filter(_LEAVES.search, commands)
 
 
 _EXPRESSION = re.compile(r"\s*\$\{\{[^}]*\}\}\s*")

@@ -113,12 +113,6 @@ def _audits(records: list[dict[str, Any]]) -> Iterator[Audit]:
         )  # fmt: skip
 
 
-def flagged_scripts(report: AuditReport) -> Mapping[str, frozenset[str]]:
-    """Return the pointers of the scripts, by file, into which zizmor saw text inserted; none for files not read."""
-    flagged = [(audit.path, audit.place) for audit in report.audits if audit.name == INJECTION]
-    return {path: frozenset(place for file, place in flagged if file == path) for path in report.read}
-
-
 def audit_findings(
     report: AuditReport, files: Mapping[str, Workflow], actions: Collection[str]
 ) -> Iterator[PlacedFinding]:
