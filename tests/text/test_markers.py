@@ -70,11 +70,6 @@ def test_the_word_of_a_run_is_one_word_for_search_and_differs_for_every_run() ->
     assert run_token("Octo/A", "k") == run_token("octo/a", "k")
 
 
-def test_a_strangers_comment_cannot_keep_the_reader_busy() -> None:
-    hostile = f'[accord:plan]: # "{"a=" * 30_000}\n<!-- accord:plan{" a=b" * 20_000}{" " * 20_000}'
-    assert find_markers(hostile, "plan") == []
-
-
 SHA = "0123456789abcdef0123456789abcdef01234567"
 COPY = {"commit": SHA, "data": "e" * 40_000}
 LIMIT = 65_536

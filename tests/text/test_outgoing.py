@@ -278,20 +278,6 @@ def test_a_text_nested_too_deep_is_shown_as_code(piece: str) -> None:
     )
 
 
-@pytest.mark.parametrize("mark", ["`", "~"])
-def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
-    text = mark * 100_000
-    assert clean(text) == Sanitised(f"{text}\n{text}", {"fences": 1})
-
-
-@pytest.mark.slow
-def test_many_small_things_are_each_broken() -> None:
-    text = "@a fixes #1 <x>\n\n" * 500
-    result = clean(text)
-    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 500
-    assert result.counts == {"mentions": 500, "closing-keywords": 500, "html": 500}
-
-
 CHOSEN = posting_policy({"ACCORD_BREAK_WORDS": "bors r+, recheck,@claude\n/retest "})
 BROKEN = {
     "in prose": "Please b·ors  r+ and R·eCheck.",

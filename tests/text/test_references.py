@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
-from support.growth import grows_too_fast
 from support.hostile import pairs
 from support.renderer import complaints, rendered
 from support.rotation import NIGHTLY
@@ -166,10 +165,3 @@ def test_random_texts_refer_to_no_other_repository_on_a_rendered_page() -> None:
         result = posted(text)
         assert foreign(result) == [], text
         assert complaints(result) == [], text
-
-
-@pytest.mark.parametrize(
-    "unit", ["a#1", "a/b#1 ", "a" * 300 + "#1", "a/", "https://github.com/a/b/issues/1 ", "//", "@a5c3785"]
-)
-def test_many_references_take_time_in_proportion(unit: str) -> None:
-    assert not grows_too_fast(lambda size: posted((unit * size)[: 40 * size]), 1000)

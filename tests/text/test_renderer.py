@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import time
-from html.parser import HTMLParser
-from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,48 +92,3 @@ def test_a_legitimate_text_is_rendered_the_same(text: str, end: str) -> None:
     assert rendered(result.text).replace(GUARD, "") == rendered(text)
     assert result.counts.keys() <= {"mentions", "closing-keywords", "commands"}
     assert complaints(result.text) == []
-
-
-def test_there_are_many_legitimate_texts() -> None:
-    assert len(LEGITIMATE) >= 70
-
-
-class Page(HTMLParser):
-    """Collect the words that a reader sees and the addresses that links lead to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = ""
-        self.addresses: list[str | None] = []
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value for name, value in attrs if tag in ("a", "img") and name in ("href", "src")]
-
-
-def page_of(markdown: str) -> tuple[str, list[str | None]]:
-    page = Page()
-    page.feed(rendered(markdown))
-    return re.sub(r"\s+", " ", page.words.replace(GUARD, "")).strip(), page.addresses
-
-
-def descriptions() -> dict[str, str]:
-    """Return the Markdown descriptions of the installed packages, by name."""
-    return {
-        package.metadata["Name"]: str(package.metadata.get_payload())
-        for package in distributions()
-        if "markdown" in (package.metadata.get("Description-Content-Type") or "")
-    }
-
-
-@pytest.mark.matrix
-def test_the_descriptions_of_packages_read_the_same() -> None:
-    texts = descriptions()
-    assert len(texts) > 20
-    for name, text in texts.items():
-        result = sanitise(text, secrets=Redactor(), policy=PostingPolicy(("*",)))
-        if result.counts.keys() <= {"mentions", "comments", "commands", "closing-keywords"}:
-            assert page_of(result.text) == page_of(text), name
-        assert complaints(sanitise(text, secrets=Redactor(), policy=POLICY).text) == [], name

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.growth import grows_too_fast
 
 from accord.cli.output import one_line
 from accord.gha.step import inert
@@ -42,11 +41,6 @@ def test_a_sequence_goes_as_a_whole_and_nothing_else(text: str, seen: str) -> No
 def test_the_rests_of_sequences_do_not_form_a_new_one(text: str) -> None:
     assert "\x1b" not in as_seen(text)
     assert as_seen(as_seen(text)) == as_seen(text)
-
-
-@pytest.mark.parametrize("text", ["\x1b[" * 200_000, "\x1b]" * 200_000, "\x1b" * 400_000, "\x1b[" + "1;" * 200_000])
-def test_sequences_without_end_cost_no_time(text: str) -> None:
-    assert not grows_too_fast(lambda size: as_seen(text[:size]), len(text))
 
 
 POLICY: dict[str, Any] = {"secrets": Redactor(), "policy": PostingPolicy()}

@@ -73,12 +73,3 @@ def test_dev_drops_what_the_caller_set_for_another_project(checkout: Path) -> No
         found = dict(line.partition("=")[::2] for line in (checkout / name).read_text().splitlines())
         assert {key: found.get(key) for key in (*kept, *dropped)} == kept | dict.fromkeys(dropped)
         assert (found["PIP_USER"], found["PIP_REQUIRE_VIRTUALENV"]) == ("0", "0")
-
-
-def test_dev_starts_from_another_folder_with_a_search_path_for_cd(checkout: Path, tmp_path: Path) -> None:
-    (tmp_path / "other" / "accord").mkdir(parents=True)
-    environment = os.environ | {"CDPATH": f"{tmp_path}/other:."}
-    done = subprocess.run(
-        ["accord/dev", "accord"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[0] == str(tmp_path)

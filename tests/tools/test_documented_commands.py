@@ -74,16 +74,6 @@ def test_documented_commands_exist() -> None:
     assert wrong == []
 
 
-def test_commands_are_found_in_blocks() -> None:
-    block = """GITHUB_TOKEN=x accord check a.json | jq . # accord nope
-cat > f <<'END'
-accord nope
-END
-uvx accord demo && accord status
-"""
-    assert accord_commands(block) == [["check", "a.json"], ["demo"], ["status"]]
-
-
 @pytest.mark.parametrize(
     "wrong", [["nope"], ["check", "--nope"], ["check", "--format", "nope"], ["status", "surplus", "surplus"]]
 )

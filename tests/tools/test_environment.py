@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from support.environment import clean_environment
-from support.progress import minutes, seconds_left
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,9 +67,3 @@ def test_a_run_prints_each_failure_with_its_command_and_what_was_skipped(tmp_pat
     assert "1 skipped: no Chromium: apt install chromium\n" in done.stdout
     assert len(re.findall(r"^E +.*'a b' == 'c'$", done.stdout, re.MULTILINE)) == 1
     assert "FAILED test_played.py::test_bad" in done.stdout
-
-
-def test_the_time_left_follows_what_this_machine_needs() -> None:
-    assert minutes(125.4) == "2:05"
-    assert seconds_left(elapsed=60, done=20, left=40) == 120
-    assert seconds_left(elapsed=1, done=0, left=40) == 40

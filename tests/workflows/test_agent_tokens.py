@@ -43,12 +43,8 @@ IDENTITY = "{contents: read, id-token: write}"
 WRITES = {
     "an action that changes its identity for a token": job(CLAUDE, permissions=IDENTITY),
     "opencode": job("uses: sst/opencode/github@v1", permissions=IDENTITY),
-    "opencode that does not use the job's token": job(
-        "uses: anomalyco/opencode/github@v1\nwith: {use_github_token: false}", permissions=IDENTITY
-    ),
     "droid": job("uses: Factory-AI/droid-action@main", permissions=IDENTITY),
     "everything": job(CLAUDE, permissions="write-all"),
-    "an empty input": job(f"{CLAUDE}\nwith: {{github_token: ''}}", permissions=IDENTITY),
     "the token of an app": job(APP, f"{CLAUDE}\nwith: {{github_token: '{MADE}'}}"),
     "the token of an app or the job's": job(
         APP, f"{RUN}\nenv: {{GH_TOKEN: '${{{{ steps.app.outputs.token || github.token }}}}'}}"
@@ -59,7 +55,6 @@ WRITES = {
     ),
     "a secret": job(f"{CLAUDE}\nwith: {{github_token: '${{{{ secrets.PAT }}}}'}}"),
     "a secret in a variable": job(f"{RUN}\nenv: {{GH_TOKEN: '${{{{ secrets.PAT }}}}'}}"),
-    "a secret or the job's token": job(f"{RUN}\nenv: {{GITHUB_TOKEN: '${{{{ secrets.PAT || github.token }}}}'}}"),
     "a variable of the workflow": job(RUN, head="env: {GH_TOKEN: '${{ secrets.PAT }}'}\n"),
     "a token that git keeps": job(f"uses: actions/checkout@{SHA}\nwith: {{token: '${{{{ secrets.PAT }}}}'}}", RUN),
     "a token that a step chooses": job(
@@ -87,14 +82,8 @@ WRITES = {
         name: job(f"uses: {name}", permissions="{issues: write}")
         for name in (
             "anthropics/claude-code-action/base-action@v1",
-            "google-gemini/gemini-cli-action@v0",
-            "qodo-ai/pr-agent@main",
             "docker://codiumai/pr-agent:latest",
-            "warpdotdev/oz-agent-action@v1",
             "QwenLM/qwen-code-action@v1",
-            "augmentcode/review-pr@v0",
-            "actions/ai-inference@v2",
-            "anthropics/claude-code-security-review@main",
         )
     },
     "a program without an entry": job("run: droid exec --auto high x", permissions="{contents: write}"),
@@ -237,7 +226,6 @@ PYTHON = "defaults: {run: {shell: python}}"
         (job(RUN, "run: make deploy\nenv: {DB: '${{ secrets.DATABASE_URL }}'}"), False),
         (job("uses: warpdotdev/oz-agent-action@v1\nwith: {warp_api_key: '${{ secrets.OZ }}'}"), False),
         (job(f"{RUN}\nenv: {{ANTHROPIC_API_KEY: '${{{{ secrets.MINE }}}}'}}"), False),
-        (job(f"{CLAUDE}\nwith: {{claude_env: 'DB: ${{{{ secrets.DB }}}}'}}"), True),
         (job('run: |-\n    claude -p x --mcp-config \'{"env": {"DB": "${{ secrets.DB }}"}}\''), True),
         (job('run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"', RUN), True),
         (job("run: printf %s \"$DB\" > .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
@@ -245,10 +233,7 @@ PYTHON = "defaults: {run: {shell: python}}"
         (job("run: |-\n    cat > .env <<EOF\n    DB=${{ secrets.DB }}\n    EOF", RUN), True),
         (job(RUN, 'run: echo "DB=${{ secrets.DB }}" >> "$GITHUB_ENV"'), False),
         (job('run: |-\n    {\n      echo "DB=${{ secrets.DB }}"\n    } >> "$GITHUB_ENV"', RUN), True),
-        (job("run: |-\n    (\n      echo DB=$DB\n    ) | tee -a .env\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
-        (job("run: |-\n    jq -n env.DB |\n    sed s/^/DB=${{ secrets.DB }}/ >> $GITHUB_ENV", RUN), True),
         (job('run: |-\n    {\n      echo "DB=${{ secrets.DB }}"\n    } >> "$GITHUB_OUTPUT"', RUN), False),
-        (job("run: |-\n    {\n      echo DB=${{ secrets.DB }}\n    } 2>&1 | tee -a .env", RUN), True),
         (
             job("run: |-\n    for i in 1 2\n    do\n      echo DB$i=${{ secrets.DB }}\n    done >> $GITHUB_ENV", RUN),
             True,
@@ -261,13 +246,6 @@ PYTHON = "defaults: {run: {shell: python}}"
         (job("run: echo ${{ secrets.DB }} | docker login --password-stdin 2>&1", RUN), True),
         (job("run: git remote set-url origin https://x:$DB@github.com/o/r\nenv: {DB: '${{ secrets.DB }}'}", RUN), True),
         (job("uses: docker/login-action@v4\nwith: {username: x, password: '${{ secrets.DB }}'}", RUN), True),
-        (
-            job(
-                "uses: aws-actions/configure-aws-credentials@v6\nwith: {aws-secret-access-key: '${{ secrets.DB }}'}",
-                RUN,
-            ),
-            True,
-        ),
         (job(RUN, "uses: docker/login-action@v4\nwith: {password: '${{ secrets.DB }}'}"), False),
         (job("uses: some/deploy@v1\nwith: {password: '${{ secrets.DB }}'}", RUN), False),
         (job("run: echo ${{ secrets.DB }} | ./deploy --password-stdin 2>&1", RUN), False),
@@ -280,7 +258,6 @@ PYTHON = "defaults: {run: {shell: python}}"
             (job(f"shell: {shell}\nrun: |-\n    {lines}\nenv: {{DB: '${{{{ secrets.DB }}}}'}}", RUN), is_left)
             for shell, lines, is_left in (
                 ("bash", 'env >> "$GITHUB_ENV"', True),
-                ("bash", "printenv | grep DB_ | tee -a $GITHUB_ENV", True),
                 ("bash", "env X=1 ./deploy $DB > log", False),
                 ("bash", 'exec >> "$GITHUB_ENV"\n    printf %s "D=$DB"', True),
                 ("bash", 'for n in "$DB"; do echo "D=$n" >> "$GITHUB_ENV"; done', True),
@@ -291,13 +268,10 @@ PYTHON = "defaults: {run: {shell: python}}"
                 ("bash", 'if [ "$DB" ]; then echo HAS=1 >> "$GITHUB_ENV"; fi', False),
                 ("bash", 'echo "Server=x; Password=$DB" > .env', True),
                 ("bash", 'read v <<< "$DB"\n    echo "D=$v" >> "$GITHUB_ENV"', True),
-                ("bash", 'IFS= read -r a v < <(echo "$DB")\n    echo "D=$v" >> "$GITHUB_ENV"', True),
                 ("bash", 'printf -v v %s "$DB"; echo "D=$v" >> "$GITHUB_ENV"', True),
                 ("bash", 'read v <<< "$DB"\n    ./deploy "$v"; echo "D=1" >> "$GITHUB_ENV"', False),
-                ("bash", 'while read v; do echo "D=$v" >> $GITHUB_ENV; done <<< "$DB"', True),
                 ("bash", 'echo "$DB" | while read v; do\n      echo "D=$v" >> $GITHUB_ENV\n    done', True),
                 ("bash", 'f(){ echo "D=$DB"; }; f >> $GITHUB_ENV', True),
-                ("bash", 'f() {\n      echo "D=$1" >> "$GITHUB_ENV"\n    }\n    f "$DB"', True),
                 ("python", "import os\n    k = os.environ['DB']\n    f = open(os.environ['GITHUB_ENV'], 'a')", True),
                 ("python", "import os\n    call(os.environ['DB'])", False),
             )

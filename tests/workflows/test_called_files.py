@@ -54,8 +54,6 @@ GIT = "git fetch origin && git checkout"
 ATTACKS = {
     "an action checks out the head": {
         W: caller(TARGET, USE), ACTION: action(CHECKOUT % HEAD)},
-    "an action of the repository at its own commit": {
-        W: caller(TARGET, USE.replace("./", "$/")), ACTION: action(CHECKOUT % HEAD)},
     "an action checks out what it is given": {
         W: caller(TARGET, f"{{{USE}, with: {{ref: '{HEAD}'}}}}"),
         ACTION: action(CHECKOUT % "${{ inputs.ref }}", more=INPUT % "")},
@@ -63,9 +61,6 @@ ATTACKS = {
         W: caller(TARGET, USE), ACTION: action(CHECKOUT % "${{ inputs.ref }}", more=INPUT % HEAD)},
     "a variable of the calling step": {
         W: caller(TARGET, f"{{{USE}, env: {{REF: '{HEAD}'}}}}"),
-        ACTION: action(f"{{run: {GIT} $REF, shell: bash}}")},
-    "a variable of the calling job": {
-        W: caller(TARGET, USE, head=f"    env: {{REF: '{HEAD}'}}\n"),
         ACTION: action(f"{{run: {GIT} $REF, shell: bash}}")},
     "an action in an action": {
         W: caller(TARGET, USE), ACTION: action("uses: ./.github/actions/inner"),
@@ -78,8 +73,6 @@ ATTACKS = {
         W: caller(TARGET, f"{{run: ./ci/pr.sh, env: {{REF: '{HEAD}'}}}}"), "ci/pr.sh": f"#!/bin/sh\n{GIT} \"$REF\"\n"},
     "a script without an extension": {
         W: caller(TARGET, "run: ./pr"), "pr": "#!/usr/bin/env bash\ngh pr checkout 3\n"},
-    "a script in its folder": {
-        W: caller(TARGET, "{run: ./pr.sh, working-directory: ci}"), "ci/pr.sh": "gh pr checkout 3\n"},
     "a script in the folder of its job": {
         W: caller(TARGET, "run: bash -euo pipefail ./pr.sh", head="    defaults: {run: {working-directory: ci}}\n"),
         "ci/pr.sh": "gh pr checkout 3\n"},
@@ -124,12 +117,6 @@ AGENTS = {
         W: caller("push", "uses: ./base-action"), "base-action/action.yml": action("{run: bun x.ts, shell: bash}")},
     "a script in a folder of a container": {
         W: caller("push", "run: docker run -v $PWD:/w node /w/ci/agent.sh"), "ci/agent.sh": "codex exec -\n"},
-    "a script in a folder with other spellings": {
-        W: caller("push", "'run': 'podman run --volume \"$(pwd)/ci\":/ci:ro node bash /ci/agent.sh'"),
-        "ci/agent.sh": "codex exec -\n"},
-    "a script in a mounted workspace": {
-        W: caller("push", "run: 'docker run --mount type=bind,src=${{ github.workspace }},dst=/src x /src/a.sh'"),
-        "a.sh": "codex exec -\n"},
     "a script that runs a script": {
         W: caller("push", "run: make && ./a.sh"), "a.sh": "exec ci/b.sh\n", "ci/b.sh": "codex exec -\n"},
 }  # fmt: skip
@@ -144,11 +131,6 @@ def test_agents_are_found_behind_calls(tmp_path: Path, files: dict[str, str]) ->
     checks = examine_workflows(tmp_path, *read_repository(tmp_path, "anthropics/claude-code-action"))
     codes = [finding.code for check in checks for _, finding in check.findings]
     assert codes.count("agent-may-write") == 1
-
-
-def test_scripts_that_run_each_other_are_read_once(tmp_path: Path) -> None:
-    files = {W: caller("push", "run: ./a.sh"), "a.sh": "./b.sh\n./a.sh\n", "b.sh": "./a.sh\n"}
-    assert found(tmp_path, files) == []
 
 
 SHOWS = "{run: 'echo %s', shell: bash}"
@@ -178,6 +160,7 @@ HARMLESS = {
         ACTION: action("{if: github.event_name == 'push', " + (CHECKOUT % HEAD)[1:])},
     "an action that no workflow uses": {W: caller(TARGET, "run: make"), ACTION: action(CHECKOUT % HEAD)},
     "an action that uses itself": {W: caller(TARGET, USE), ACTION: action(USE)},
+    "scripts that run each other": {W: caller(TARGET, "run: ./a.sh"), "a.sh": "./b.sh\n", "b.sh": "./a.sh\n"},
     "a title in a variable": {
         W: caller("issues", USE), ACTION: action(f"{{run: 'echo $T', shell: bash, env: {{T: '{TITLE}'}}}}")},
     "an action inserts a number": {
