@@ -211,8 +211,9 @@ def _pulls_check(facts: LiveFacts, wanted: Sequence[Requirement]) -> DoctorCheck
     found: list[PlacedFinding] = []
     for each in missing:
         message = f"GitHub Actions may not create and approve pull requests. {each.why}"
-        make = warning if not each.is_required or (facts.secrets is None and each.unless) else Finding
-        finding = make("pulls-not-allowed", message, hint=each.step(facts.repository_url))
+        finding = Finding("pulls-not-allowed", message, hint=each.step(facts.repository_url))
+        if not each.is_required or (facts.secrets is None and each.unless):
+            finding = warning("pulls-not-allowed", message, hint=finding.hint)
         found += [(path, finding) for path in each.paths]
     return DoctorCheck(NAMES[1], f'"{CREATE_PULLS}" is off', found)
 
@@ -227,8 +228,9 @@ def _secrets_check(facts: LiveFacts, wanted: Sequence[Requirement], workflows: M
     for each in wanted:
         if not _is_given(each, all_secrets):
             message = f"GitHub has no secret for the agent. {each.why}"
-            make = warning if facts.environment_secrets is None else Finding
-            finding = make("agent-secret-missing", message, hint=each.step(facts.repository_url))
+            finding = Finding("agent-secret-missing", message, hint=each.step(facts.repository_url))
+            if facts.environment_secrets is None:
+                finding = warning("agent-secret-missing", message, hint=finding.hint)
             found.append((each.paths[0], finding))
         elif not _is_given(each, facts.secrets):
             message = f"The agent's secret is in the environment `{ENVIRONMENT}` only, which this workflow cannot read."

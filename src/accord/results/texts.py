@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.core.shapes import Model
-from accord.text.hidden import hidden_runs, strip_hidden
+from accord.text.hidden import hidden_edits, strip_hidden
 from accord.text.markers import defuse
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -50,7 +50,7 @@ class TextSanitizer:
     def path(self, text: str, path: str = "") -> str:
         """Return a file's path that can be shown as code."""
         shown, secrets = self.secrets.redact(text)
-        hidden = len(list(hidden_runs(shown)))
+        hidden = len(list(hidden_edits(shown)))
         shown, markers = defuse(strip_hidden(shown))
         return self._record(Sanitised(shown, {"secrets": secrets, "hidden": hidden, "markers": markers}), path)
 

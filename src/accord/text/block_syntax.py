@@ -72,59 +72,44 @@ class Block:
 TAB = 4
 """The columns from one tab stop to the next."""
 
-_SPACES = re.compile(" *")
+_BLANK = re.compile("[ \t]*")
 
 
 class LineCursor:
-    """A line, where it is in the text, and how far it has been read: by characters and, if it has tabs, by columns."""
+    """A line, where it is in the text, and how far it has been read: ``part`` are columns of the tab that is next."""
 
     def __init__(self) -> None:
         self.line = ""
-        self.start = self.offset = self.column = 0
-        self.in_tab = self.has_tabs = False
-        self.first = self.indent = 0
+        self.start = self.base = self.offset = self.part = self.first = self.indent = 0
 
     def begin(self, line: str, start: int) -> None:
         """Go to the start of a line; the mark at the start of a text is not part of the first."""
-        self.line, self.start, self.has_tabs = line, start, "\t" in line
-        self.offset = int(start == 0 and line.startswith("\ufeff"))
-        self.column = 0
-        self.in_tab = False
+        self.line, self.start, self.part = line, start, 0
+        self.base = self.offset = int(start == 0 and line.startswith("\ufeff"))
+
+    def columns_to(self, position: int) -> int:
+        """Return the columns from where the line has been read to a later character."""
+        ends = (self.line[self.base : end].expandtabs(TAB) for end in (self.offset, position))
+        return -len(next(ends)) - self.part + len(next(ends))
 
     def look(self) -> str:
         """Find the first character that is not blank, and return it: nothing if the rest of the line is blank."""
-        line = self.line
-        if not self.has_tabs:
-            found = _SPACES.match(line, self.offset)
-            self.first = found.end() if found else self.offset
-            self.indent = self.first - self.offset
-        else:
-            column, first = self.column, self.offset
-            while (char := line[first : first + 1]) in (" ", "\t") and char:
-                column += TAB - column % TAB if char == "\t" else 1
-                first += 1
-            self.first, self.indent = first, column - self.column
-        return line[self.first : self.first + 1]
+        self.first = match_end(_BLANK, self.line, self.offset)
+        self.indent = self.columns_to(self.first) if "\t" in self.line else self.first - self.offset
+        return self.line[self.first : self.first + 1]
 
     def advance_to(self, position: int) -> None:
         """Go on to this character."""
         if position > self.offset:
-            if self.has_tabs:
-                for char in self.line[self.offset : position]:
-                    self.column += TAB - self.column % TAB if char == "\t" else 1
-            self.in_tab = False
-            self.offset = min(position, len(self.line))
+            self.offset, self.part = min(position, len(self.line)), 0
 
     def advance_columns(self, count: int) -> None:
         """Go on by so many columns, maybe to within a tab."""
-        if not self.has_tabs:
-            self.offset = min(self.offset + count, len(self.line))
-            return
         while count > 0 and self.offset < len(self.line):
-            width = TAB - self.column % TAB if self.line[self.offset] == "\t" else 1
-            self.in_tab = width > count
-            self.column += min(count, width)
-            self.offset += not self.in_tab
+            width = self.columns_to(self.offset + 1)
+            is_whole = width <= count
+            self.part = 0 if is_whole else self.part + count
+            self.offset += is_whole
             count -= width
 
     def skip_blank(self) -> None:

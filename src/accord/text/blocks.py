@@ -277,13 +277,13 @@ class _Reader(LineCursor):
         if block.kind == "paragraph" and ((number and int(number) != 1) or not line[mark.end() :].strip(" \t")):
             return None
         self.advance_to(mark.end())
-        saved = self.offset, self.column
+        saved = self.offset, self.part
         is_blank = not self.look()
         blanks = self.indent
         if 0 < blanks <= _INDENT and not is_blank:
             self.advance_columns(blanks)
         else:
-            self.offset, self.column = saved
+            self.offset, self.part = saved
             self.advance_columns(min(blanks, 1))
             blanks = 1
         if block.kind != "list" or block.marker != mark[1]:
@@ -372,8 +372,8 @@ class _Reader(LineCursor):
 
     def _add_line(self, block: Block, end: int) -> None:
         blanks = 0
-        if self.in_tab:
+        if self.part:
+            blanks = self.columns_to(self.offset + 1)
             self.offset += 1
-            blanks = TAB - self.column % TAB
         block.lines.append(" " * blanks + self.line[self.offset : end])
         block.sources.append(self.start + self.offset - blanks)

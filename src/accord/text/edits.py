@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from accord.text.addresses import is_misleading
-from accord.text.hidden import GUARD, hidden_runs, in_place_of
+from accord.text.hidden import GUARD, hidden_edits
 from accord.text.html import attribute_edits, image_edits, is_allowed_tag, link_of_tag, without_tags
 from accord.text.inlines import InlineSpan, plain_address
 from accord.text.posting import PostingPolicy
@@ -87,12 +87,12 @@ def page_edits(page: ParsedMarkdown, policy: PostingPolicy) -> list[Edit]:
 
 def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     code, i = page.code, 0
-    for start, end in hidden_runs(page.text):
-        while i < len(code) and code[i][1] <= start:
+    for edit in hidden_edits(page.text):
+        while i < len(code) and code[i][1] <= edit.start:
             i += 1
-        stop = min(end, code[i][0]) if i < len(code) else end
-        if start < stop:
-            yield Edit(start, stop, in_place_of(page.text[start:stop]), "hidden")
+        stop = min(edit.end, code[i][0]) if i < len(code) else edit.end
+        if edit.start < stop:
+            yield edit._replace(end=stop)
 
 
 def _note_edits(page: ParsedMarkdown) -> Iterator[Edit]:

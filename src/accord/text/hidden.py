@@ -76,23 +76,18 @@ _RTL = f"[{_RIGHT_TO_LEFT}]"
 _SEPARATORS = re.compile("[\u2028\u2029]")
 
 
-def hidden_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each run of invisible characters without a meaning."""
+def hidden_edits(text: str) -> Iterator[Edit]:
+    """Take out each run of invisible characters without a meaning; readers see separators of lines as a blank."""
     if not _RUN.search(text):
         return
     for hit in re.finditer(_TOKEN, text):
         if hit["hidden"] or (hit["mark"] and not _is_beside_rtl(text, hit.start())):
-            yield hit.span()
+            yield Edit(*hit.span(), " " if _SEPARATORS.search(hit[0]) else "", "hidden")
 
 
 def invisible_runs(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each run of invisible characters, with or without a meaning."""
     return (hit.span() for hit in _RUN.finditer(text))
-
-
-def in_place_of(run: str) -> str:
-    """Return the replacement of a run: a space for line separators, which readers see as one."""
-    return " " if _SEPARATORS.search(run) else ""
 
 
 def is_hidden(char: str) -> bool:
@@ -102,7 +97,7 @@ def is_hidden(char: str) -> bool:
 
 def strip_hidden(text: str) -> str:
     """Remove invisible characters, from text of agents and from text for agents."""
-    return View(text, (Edit(start, end, in_place_of(text[start:end])) for start, end in hidden_runs(text))).text
+    return View(text, hidden_edits(text)).text
 
 
 def comparable_name(name: str) -> str:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from accord.core.frozen import Frozen
 from accord.text.edits import IMITATION, page_edits
-from accord.text.hidden import GUARD, hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
+from accord.text.hidden import GUARD, hidden_edits, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
 from accord.text.inlines import read_inlines
 from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced_text
@@ -144,7 +144,7 @@ def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[s
     text, taken = _cleaned_text(text, secrets)
     view, addresses = View(text, ()), linked_addresses(text, read_inlines(text, {}))
     edits = [
-        *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
+        *hidden_edits(text),
         *address_edits(text, (), policy),
         *mention_edits(text, view, addresses),
         *reference_edits(text, view, addresses, policy),
