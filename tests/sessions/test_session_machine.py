@@ -32,7 +32,7 @@ from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
 from accord.sessions.moves import done_finding, facts_of, status_in
 from accord.sessions.next_moves import following_commands, main_moves, next_moves, next_task_step, task_moves
 from accord.sessions.questions import UserQuestion, next_step
-from accord.sessions.reviews import TASK, ReviewRecord, TaskFacts, open_gates
+from accord.sessions.reviews import TASK, ReviewRecord, TaskFacts
 from accord.sessions.run import advance, ask, reopen, resume, start_fix
 
 READY = SessionFacts(task="meta", blocker="no disk")
@@ -172,7 +172,7 @@ def test_a_task_is_completed_after_the_reviews_that_its_plan_asks_for(flags: str
 
 def missing_reviews(lines: str, flag: str = "none", check: str = "cmd: pytest") -> tuple[str, ...]:
     task = {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": [check], "risk_flags": [flag]}
-    return open_gates(SessionTask.model_validate(task), read_outputs(lines.encode())[0])
+    return ReviewRecord([SessionTask.model_validate(task)], read_outputs(lines.encode())[0]).open_gates("T-001")
 
 
 def test_qa_is_asked_for_by_a_check_to_run_or_by_an_agent() -> None:

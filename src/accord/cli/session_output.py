@@ -37,7 +37,6 @@ from accord.sessions.machine import LOOP_BASE, ORDER, working_state
 from accord.sessions.models import TaskStatus
 from accord.sessions.next_moves import SessionMove, main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step
-from accord.sessions.reviews import reviews_of
 
 CLOCK = SystemClock()
 _SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
@@ -173,7 +172,7 @@ def as_document(session: Session) -> dict[str, object]:
                 "id": task.id,
                 "status": task.status,
                 "title": task.title,
-                "reviews": reviews_of(task, session.outputs),
+                "reviews": session.record.results[task.id],
                 "work_item": str(numbers[task.id]) if task.id in numbers else None,
                 "documents": [each.as_json() for each in linked.get(numbers.get(task.id, 0), ())],
                 "next_moves": moves_to_json(task_moves(session, task.id)),
@@ -279,7 +278,7 @@ def leave_session(session: Session) -> None:
         return
     rows = []
     for task in session.plan:
-        reviews = ", ".join(f"{role} {result}" for role, result in reviews_of(task, session.outputs).items())
+        reviews = ", ".join(f"{role} {result}" for role, result in session.record.results[task.id].items())
         rows.append([task.id, f"{_SIGNS[task.status]} {task.status}", reviews, cell(task.title or task.goal)])
     open_questions = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]
     here, order = LOOP_BASE.get(working_state(status), working_state(status)), ORDER[session.mode]

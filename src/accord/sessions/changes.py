@@ -46,7 +46,7 @@ from accord.sessions.moves import early_tasks, facts_of, facts_of_record
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
-from accord.sessions.reviews import ReviewRecord, added_outputs, has_record, planned_reviews
+from accord.sessions.reviews import added_outputs, planned_reviews
 
 _QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer")
 """Keys of a question's record: those that it is written with, and those of its answer."""
@@ -225,7 +225,7 @@ def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
     """Find begun tasks that are gone, and tasks that lost reviews or moved on without a record of work or reviews."""
-    known, record = {task.id: task.status for task in before.plan}, ReviewRecord(after.plan, after.outputs)
+    known, record = {task.id: task.status for task in before.plan}, after.record
     early, said = early_tasks(after), {one.task_id for one in after.outputs[len(before.outputs) :]}
     if begun := [one.id for one in after.plan if one.id in early and one.status != known.get(one.id)]:
         message = f"This change starts work on {', '.join(begun)} before the session passed its gates."
@@ -248,7 +248,7 @@ def _task_findings(before: Session, after: Session) -> Iterator[Finding]:
             hint = "Set it to completed. A failed review, or new work of the Coder, opens it again."
             yield Finding("session-altered", message, pointer(TASKS_FILE, "tasks", i, "status"), hint=hint)
         is_new = known.get(task.id) not in (task.status, "completed")
-        is_shown = record.has_work(task.id) if task.status == "implemented" else has_record(task, after.outputs)
+        is_shown = record.has_work(task.id) if task.status == "implemented" else record.has_record(task.id)
         is_judged = is_new and task.status in ("implemented", "completed") and not is_shown
         if is_judged and (gates := record.open_gates(task.id)):
             names = ", ".join(gates if task.status == "completed" else gates[:1])

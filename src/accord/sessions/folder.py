@@ -42,6 +42,7 @@ from accord.sessions.models import (
     SessionTasks,
 )
 from accord.sessions.policy import WORK, refuse
+from accord.sessions.reviews import ReviewRecord
 from accord.sessions.rules import is_inside
 from accord.text.outline import sections
 
@@ -273,6 +274,11 @@ class Session(Frozen):
     def outputs(self) -> Sequence[OutputEntry]:
         """The outputs of agents so far, oldest first."""
         return self.parts[OUTPUTS_FILE].model or ()
+
+    @cached_property
+    def record(self) -> ReviewRecord:
+        """What the outputs show about the tasks and ``meta``."""
+        return ReviewRecord(self.plan, self.outputs)
 
     @cached_property
     def mode(self) -> SessionMode:

@@ -24,7 +24,7 @@ from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least, working_state
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.moves import early_tasks
-from accord.sessions.reviews import ReviewRecord, has_record, lacks_final_review, open_gates
+from accord.sessions.reviews import ReviewRecord, lacks_final_review
 from accord.sessions.rules import is_inside, session_name_findings
 
 
@@ -148,11 +148,11 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
 def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
     """Find completed tasks without their reviews: only warn where other tools may keep the records."""
     for i, task in enumerate(tasks.tasks):
-        if task.status == "completed" and (gates := open_gates(task, session.outputs)):
+        if task.status == "completed" and (gates := session.record.open_gates(task.id)):
             message = f"{task.id} is completed without an OK of {', '.join(gates)}."
             hint = "Set it back to implemented and take these outputs, or waive them with a reason."
             found = Finding("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
-            yield found if has_record(task, session.outputs) else replace(found, severity=Severity.WARNING)
+            yield found if session.record.has_record(task.id) else replace(found, severity=Severity.WARNING)
 
 
 def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:

@@ -63,13 +63,13 @@ def facts_of(session: Session, *, task: str = "", **given: Any) -> machine.Sessi
         gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
         pending={decision.decision_id: decision.state_context for decision in status.pending},
         unfinished=tuple(task.id for task in session.plan if task.status != "completed"),
-        lacks_report=reviews.lacks_report(status, session.outputs),
+        lacks_report=reviews.lacks_report(status, session.outputs, session.record),
         ci_result=status.last_ci_result,
         returns_to=machine.return_state(status),
         blocked_from=status.blocked_from or "",
         **given,
         **facts_of_task(session, task),
-        **facts_of_record(session, reviews.ReviewRecord(session.plan, session.outputs)),
+        **facts_of_record(session, session.record),
     )
 
 
@@ -88,7 +88,7 @@ def facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str,
 def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
     """Return the facts about the task that a fix loop is for."""
     status, task = status_of(session), session.task(task_id)
-    entered = [*product([task_id], LOOPS), *reviews.fixed_loops(session.plan, task_id, "Coder", session.outputs)]
+    entered = [*product([task_id], LOOPS), *_fixed_loops(session, task_id, "Coder")]
     exhausted = {loop: name for name, loop in entered if status.retries(name, loop) >= MOST_RETRIES}
     return {"task": task_id, "task_status": task.status if task else "", "exhausted_by_loop": exhausted}
 
@@ -101,7 +101,7 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id) if role == "Coder" else None
-    if task and task.status == "completed" and not reviews.ReviewRecord([task], session.outputs).unreviewed:
+    if task and task.status == "completed" and task_id not in session.record.unreviewed:
         return Finding(
             "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
         )
@@ -112,8 +112,14 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
 
 def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, str], bool]:
     """Return the tasks and fix loops that new work of an agent enters, and whether they were counted for it already."""
-    entered = reviews.fixed_loops(session.plan, task_id, role, session.outputs)
+    entered = _fixed_loops(session, task_id, role)
     return {one: is_counted(status_of(session), session.outputs, role, task_id, one) for one in entered}
+
+
+def _fixed_loops(session: Session, task_id: str, role: str) -> list[tuple[str, str]]:
+    """Return the tasks and fix loops that new work of a role enters, because the last review or build failed."""
+    begun = [task.id for task in session.plan if task.status != "not-started"]
+    return session.record.fixed_loops(task_id, role, begun)
 
 
 def is_counted(
@@ -270,7 +276,7 @@ def status_in(
     if target not in (*LOOPS, "ASK_USER", "BLOCKED"):
         value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
-        failed = reviews.fixed_loops(session.plan, task, "Coder", session.outputs)
+        failed = _fixed_loops(session, task, "Coder")
         value = with_fixes(
             session, value, dict.fromkeys([(task, target), *(one for one in failed if one[1] == target)], False)
         )
@@ -343,9 +349,8 @@ def check_task_move(session: Session, name: str, target: str, role: str, *, waiv
     if found := check_state(session, machine.IMPLEMENTATION, "tasks move"):
         return found
     outputs, facts = session.parts[OUTPUTS_FILE], task_facts(session, task, role, waives=waives)
-    record = reviews.ReviewRecord([task], session.outputs)
-    loops = unaccepted_loops(name, record, [status_of(session)]) if waives and target == "completed" else []
-    failed = [reviews.LOOP_OF.get(one, "") for one in reviews.failed_reviews(task, session.outputs)]
+    loops = unaccepted_loops(name, session.record, [status_of(session)]) if waives and target == "completed" else []
+    failed = [reviews.LOOP_OF.get(one, "") for one in session.record.failed_reviews(task.id)]
     decided = (is_decided(status_of(session), session.outputs, task.id, loop) for loop in failed)
     is_accepted = waives and target == "completed" and task.status == "blocked" and bool(failed) and all(decided)
     source = "implemented" if is_accepted else task.status
@@ -381,4 +386,4 @@ def waiver_forbidden(role: str) -> Finding:
 
 def task_facts(session: Session, task: SessionTask, role: str, *, waives: bool = False) -> reviews.TaskFacts:
     """Gather the facts for a move of a task by a role."""
-    return reviews.TaskFacts(role, session.waits_for(task), reviews.open_gates(task, session.outputs), waives)
+    return reviews.TaskFacts(role, session.waits_for(task), session.record.open_gates(task.id), waives)

@@ -76,7 +76,7 @@ def main_moves(session: Session) -> list[SessionMove]:
     """Return the moves that a person reads: without questions, blocks and fixes, unless these are next."""
     moves, is_broken = next_moves(session), _is_broken(session)
     is_behind = session.status is not None and session.status.current_state == "RELEASE"  # where no loop fixes it
-    failed = {role for task in session.plan for role in reviews.failed_reviews(task, session.outputs)}
+    failed = {role for task in session.plan for role in session.record.failed_reviews(task.id)}
     loops = {reviews.LOOP_OF.get(role, "") for role in failed}
     shown = {*loops, "FIX_BUILD"} if is_broken else loops
     shown |= {*_DETOURS} if is_broken and is_behind else set()
@@ -86,13 +86,13 @@ def main_moves(session: Session) -> list[SessionMove]:
 def _is_broken(session: Session) -> bool:
     """Return whether CI is red, or the Integrator failed."""
     is_red = session.status is not None and session.status.last_ci_result == "red"
-    return is_red or reviews.ReviewRecord((), session.outputs).held_agents.get("Integrator") == "FAIL"
+    return is_red or session.record.held_agents.get("Integrator") == "FAIL"
 
 
 def first_step(session: Session) -> ProposedStep:
     """Return the step to propose first; in a fix loop that of a task whose review failed."""
     is_fixing = status_of(session).current_state in LOOPS
-    if is_fixing and any(reviews.failed_reviews(task, session.outputs) for task in session.plan):
+    if is_fixing and any(session.record.failed_reviews(task.id) for task in session.plan):
         return next_task_step(session)
     return main_moves(session)[0].step
 
@@ -177,9 +177,7 @@ def _fixable(session: Session, loop: str) -> str:
     if loop == "FIX_BUILD" or status_of(session).current_state != LOOP_BASE[loop]:  # to come back needs no task
         return "meta"
     open_ = [task for task in session.plan if task.status in ("in-progress", "implemented", "blocked")]
-    failed = [
-        one for one in open_ if loop in {reviews.LOOP_OF.get(r) for r in reviews.failed_reviews(one, session.outputs)}
-    ]
+    failed = [one for one in open_ if loop in map(reviews.LOOP_OF.get, session.record.failed_reviews(one.id))]
     return next((task.id for task in (*failed, *open_)), "")
 
 
@@ -259,7 +257,7 @@ def next_task_step(session: Session) -> ProposedStep:
 
 def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     """Return the step that takes a task further; None where it is done or waits for other tasks."""
-    is_open = task.status != "completed" or bool(reviews.ReviewRecord([task], session.outputs).unreviewed)
+    is_open = task.status != "completed" or task.id in session.record.unreviewed
     if not is_open or status_of(session).current_state in INTEGRATION:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
@@ -275,8 +273,8 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
 
 def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep | None]:
     """Yield the step to each review that an implemented task has not passed, None where it waits for other tasks."""
-    status, record = status_of(session), reviews.ReviewRecord(session.plan, session.outputs)
-    for role in reviews.failed_reviews(task, session.outputs):
+    status, record = status_of(session), session.record
+    for role in record.failed_reviews(task.id):
         has_failed, loop = record.results[task.id][role] in reviews.FAILED, reviews.LOOP_OF.get(role, "")
         if has_failed and (spent := spent_fix(session, "Coder", task.id)):
             yield _ask_step(session, *spent)

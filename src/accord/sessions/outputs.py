@@ -39,7 +39,6 @@ from accord.sessions.questions import (
     with_correction,
     with_questions,
 )
-from accord.sessions.reviews import ReviewRecord, has_record, open_gates
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -128,7 +127,7 @@ def plan_output(
         correction=_correction(session, task_id, role, output),
         ends_fix=open_fix(session) == (task_id, role),
         returns_to_tasks=_is_behind(after) and not _refusal_to_return(after),
-        open_gates=open_gates(task, after.outputs) if task and task.status == "implemented" else (),
+        open_gates=after.record.open_gates(task.id) if task and task.status == "implemented" else (),
         findings=foreign,
     )
     return effects, [*operations, *_session_operations(after, effects, now)]
@@ -160,9 +159,9 @@ def status_after(session: Session, task: SessionTask, output: OutputEntry) -> st
         return "blocked" if status != "completed" or role in REVIEWS else status
     if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
-    if ReviewRecord([task], session.outputs).unreviewed and has_record(task, session.outputs):
+    if task.id in session.record.unreviewed and session.record.has_record(task.id):
         return "implemented"
-    has_passed = status == "implemented" and not open_gates(task, session.outputs)
+    has_passed = status == "implemented" and not session.record.open_gates(task.id)
     is_reviewed = has_passed and role in REVIEWS and (is_own or output.task_id == "meta")
     return "completed" if is_reviewed and output.status == "OK" else status
 

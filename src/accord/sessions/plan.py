@@ -34,7 +34,7 @@ from accord.sessions.moves import (
     with_fixes,
 )
 from accord.sessions.policy import forbidden_status, refuse
-from accord.sessions.reviews import DISPATCHED, ReviewRecord, open_gates
+from accord.sessions.reviews import DISPATCHED
 
 SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
 StatusStep = Callable[["Session"], Mapping[str, Any]]
@@ -103,7 +103,7 @@ def plan_task(
     if found := check_task_move(session, name, target, role, waives=bool(waiver)):
         raise refuse("The task cannot be moved.", found)
     task = session.task(name)
-    waived = open_gates(task, session.outputs) if task and waiver and target == "completed" else ()
+    waived = session.record.open_gates(task.id) if task and waiver and target == "completed" else ()
     is_work = role == "Coder" and task is not None and task.status != target and target in _WORK_RECORDS
     if is_work and (lacks := check_files(session, role, name) or check_fixes(session, role, name)):
         raise refuse("The task cannot be moved.", lacks)
@@ -126,7 +126,7 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
     if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
         raise refuse("Nothing is waived.", found)
     last = ("Reviewer", "Integrator") if status_of(session).current_state in INTEGRATION else ("Reviewer",)
-    record = ReviewRecord((), session.outputs)
+    record = session.record
     waived = tuple(dict.fromkeys((*record.held_agents, *(role for role in last if role not in record.passed_meta))))
     return _plan_waiver(session, "meta", waived, reason, now)
 

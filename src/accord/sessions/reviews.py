@@ -63,7 +63,7 @@ class ReviewRecord:
         """The last output about each task or ``meta``, and the last status of each agent about a task, or ``meta``."""
         self._asked = {task.id: {"Reviewer", *planned_reviews(task)} for task in tasks}
         self._completed = [task.id for task in tasks if task.status == "completed"]
-        self._last_work, self._builds = dict[str, str](), dict[str, str]()
+        self._last_work, self._builds, self._recorded = dict[str, str](), dict[str, str](), set[str]()
         for output in outputs:
             self.add(output)
 
@@ -74,6 +74,8 @@ class ReviewRecord:
             _record_result(self.results[name], name, output)
             self._asked[name].update((output.agent, *_asked_for(output)))
             self.last_statuses[name][output.agent] = output.status
+        if output.agent == "Coder" or output.waived_reviews:
+            self._recorded.add(output.task_id)
         if "Coder" in (output.agent, *output.waived_reviews):
             self._has_begun |= output.status != DISPATCHED
             self._last_work[output.task_id] = output.status
@@ -109,6 +111,14 @@ class ReviewRecord:
         roles = (*first, *(role for role in REVIEWS if role in self._asked[task_id]))
         return tuple(role for role in roles if results.get(role) not in _PASSED)
 
+    def failed_reviews(self, task_id: str) -> tuple[str, ...]:
+        """Return the reviews whose last result keeps a task from being completed."""
+        return tuple(role for role, result in self.results[task_id].items() if result not in _PASSED)
+
+    def has_record(self, task_id: str) -> bool:
+        """Return whether the outputs show who worked on a task, why it needs no review, or that it failed one."""
+        return task_id in self._recorded or bool(self.failed_reviews(task_id))
+
     def fixed_loops(self, task_id: str, role: str, begun: Sequence[str] = ()) -> list[tuple[str, str]]:
         """Return the tasks and fix loops that new work of a role enters; ``begun`` ones may lack outputs."""
         if role == "Integrator" and self._builds.get(task_id) == "FAIL":
@@ -143,11 +153,6 @@ def added_outputs(
         record.add(output)
 
 
-def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
-    """Return the last result of each review of a task that still counts."""
-    return ReviewRecord([task], outputs).results[task.id]
-
-
 def _record_result(results: dict[str, str], task_id: str, output: OutputEntry) -> None:
     """Change the results of a task's reviews by an output on the task, or on ``meta``.
 
@@ -172,24 +177,6 @@ def planned_reviews(task: SessionTask) -> set[str]:
     return {role for role, asked in (("QA", is_run), ("Security", "security" in task.risk_flags)) if asked}
 
 
-def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews that a task has not passed."""
-    return ReviewRecord([task], outputs).open_gates(task.id)
-
-
-def failed_reviews(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
-    """Return the reviews whose last result keeps a task from being completed."""
-    return tuple(role for role, result in reviews_of(task, outputs).items() if result not in _PASSED)
-
-
-def fixed_loops(
-    tasks: Sequence[SessionTask], task_id: str, role: str, outputs: Sequence[OutputEntry]
-) -> list[tuple[str, str]]:
-    """Return the tasks and fix loops that new work of a role enters, because the last review or build failed."""
-    begun = [task.id for task in tasks if task.status != "not-started"]
-    return ReviewRecord(tasks, outputs).fixed_loops(task_id, role, begun)
-
-
 def _record_failure(failed: dict[str, OutputEntry], output: OutputEntry) -> None:
     """Change the last outputs of agents that are not OK and were not waived by an output."""
     for agent in (output.agent, *output.waived_reviews):
@@ -211,12 +198,6 @@ def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Ite
             yield from (f"{agent} returned {_result(output)}: {text}" for text in texts)
 
 
-def has_record(task: SessionTask, outputs: Sequence[OutputEntry]) -> bool:
-    """Return whether the outputs show who worked on a task, why it needs no review, or that it failed one."""
-    own = [output for output in outputs if output.task_id == task.id]
-    return any(one.agent == "Coder" or one.waived_reviews for one in own) or bool(failed_reviews(task, outputs))
-
-
 def strategy_of(status: SessionStatus) -> str:
     """Return the review strategy that the user chose; empty without an answer."""
     decision = status.decision(REVIEW_STRATEGY)
@@ -229,11 +210,11 @@ def lacks_final_review(mode: SessionMode, status: SessionStatus, record: ReviewR
     return is_asked and "Reviewer" not in record.passed_meta
 
 
-def lacks_report(status: SessionStatus, outputs: Sequence[OutputEntry]) -> bool:
+def lacks_report(status: SessionStatus, outputs: Sequence[OutputEntry], record: ReviewRecord) -> bool:
     """Return whether the Coder worked since a session was reopened, and no agent that writes the report followed."""
     since = status.reopened_at
     has_worked = any(one.agent == "Coder" and not is_before(one.at, since) for one in outputs) if since else False
-    return has_worked and ReviewRecord((), outputs).passed_meta.isdisjoint(REPORTERS)
+    return has_worked and record.passed_meta.isdisjoint(REPORTERS)
 
 
 class TaskFacts(Frozen):
