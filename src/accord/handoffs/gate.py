@@ -150,7 +150,6 @@ _OWN = "Name the work item of this pull request, or correct its handoff."
 
 
 def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
-    """Find signs that the handoff is cancelled or belongs to another branch or pull request."""
     workflow = handoff.metadata.workflow or TaskWorkflow()
     branch, url = workflow.branch_name, workflow.pull_request_url
     is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()

@@ -211,7 +211,6 @@ def decide_move(
 def _with_a_person(
     before: Mapping[str, Any], task: dict[str, Any], target: str, reasons: list[Finding], author: Author
 ) -> dict[str, Any]:
-    """Ask a person instead of moving. A task that already waits keeps the question that it had ``before``."""
     if task["status"] != AWAITING:
         return with_move(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
     question = before["metadata"].get("awaitingHumanArtifact")
@@ -221,7 +220,6 @@ def _with_a_person(
 
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
-    """Return the task with the question of a redirect, replacing any older one."""
     missing, source = " ".join(reason.text for reason in reasons), task["status"]
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
     on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
@@ -257,7 +255,6 @@ def _removal_findings(before: Handoff, task: Mapping[str, Any], after: Handoff) 
 
 
 def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.FieldPath], author: Author) -> Iterator[Finding]:
-    """Find artifacts that the patch changes in the name of another actor."""
     for location in artifacts:
         named = value_at(patch, (*location, "updatedBy"))
         if not rules.is_empty(named) and named != author.name:
@@ -315,7 +312,6 @@ def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[st
 
 
 def _idempotency_key(task: Mapping[str, Any], action: str) -> str:
-    """Return the key of an action: task, status, action and a digest of all artifacts."""
     metadata = {key: value for key, value in task["metadata"].items() if key != "workflowRuntime"}
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]

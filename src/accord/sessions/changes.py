@@ -86,7 +86,9 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
         return
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
     counted = {*old.retry_counts, *now.retry_counts}
-    is_counted = _shows_fix(before, after, now) or any(  # a count may be set back
+    is_over = "fix_task" in now.model_fields_set and len(after.outputs) > len(before.outputs)
+    is_waiting = now.fix_task == "meta" or after.task(now.fix_task or "") is not None
+    is_counted = (is_waiting if now.fix_task else is_over) or any(  # a count may be set back
         now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS
     )
     if before.mode != after.mode:
@@ -102,7 +104,6 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
 
 
 def _block_findings(before: Session, after: Session) -> Iterator[Finding]:
-    """Find a block that lost the state before it, and one without its reason, which every command writes."""
     known = {one.code for one in before.parts[STATUS_FILE].findings}
     for one in after.parts[STATUS_FILE].findings:
         is_lost = one.code == "blocked-from" and before.status is not None and bool(before.status.blocked_from)
@@ -130,7 +131,6 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find questions that are gone, altered or closed."""
     place = pointer(STATUS_FILE, "user_decisions")
     wrong = {one.path for one in before.parts[STATUS_FILE].findings}
     for i, decision in enumerate(old.user_decisions):
@@ -214,13 +214,6 @@ def _is_done(output: OutputEntry) -> bool:
 def _request_of(decision: UserDecision | None) -> str:
     answer = decision.answer if decision and decision.status == "answered" else None
     return answer if answer and is_change_request(answer) else ""
-
-
-def _shows_fix(before: Session, after: Session, now: SessionStatus) -> bool:
-    """Return whether a task that exists waits for the work of a fix, or an output since then ended its wait."""
-    if now.fix_task:
-        return now.fix_task == "meta" or after.task(now.fix_task) is not None
-    return "fix_task" in now.model_fields_set and len(after.outputs) > len(before.outputs)
 
 
 def _task_findings(before: Session, after: Session) -> Iterator[Finding]:

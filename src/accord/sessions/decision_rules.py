@@ -124,7 +124,9 @@ def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterato
         message = "The decision was resolved before it was asked."
         yield Finding("decision-times", message, f"{place}/resolved_at", hint="Correct one of the two times.")
     if found := closing_finding(decision, place, is_security=is_about_security(decision.category)):
-        has_words = decision.status == "cancelled" and not _is_silence(strip_hidden(decision.resolution_reason or ""))
+        reason = strip_hidden(decision.resolution_reason or "")
+        is_silence = is_nothing(reason) or NO_RESPONSE.startswith(" ".join(reason.lower().split()).strip(".- "))
+        has_words = decision.status == "cancelled" and not is_silence
         yield replace(found, severity=Severity.WARNING) if has_words else found  # other tools have their own words
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
@@ -190,11 +192,6 @@ def is_deferral(reason: str) -> bool:
     said = _DEFERRAL.search(text)
     is_said = said is not None and not _NEGATION.search(text[: said.end()])
     return is_said and bool(_WORDS.search(_DEFERRAL.sub("", text)))
-
-
-def _is_silence(reason: str) -> bool:
-    """Return whether a reason says nothing, or how the contract's own reason for no answer begins."""
-    return is_nothing(reason) or NO_RESPONSE.startswith(" ".join(reason.lower().split()).strip(".- "))
 
 
 def gate_answer_problem(decision_id: str, answer: str) -> str:

@@ -69,7 +69,6 @@ def agent_input(
 
 
 def _task(session: Session, task_id: str) -> dict[str, Any]:
-    """Return the task of an input; for ``meta`` with the criteria of the whole session."""
     check_task(session.tasks, task_id)
     task = session.task(task_id)
     if task is not None:

@@ -6,7 +6,7 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,12 +53,11 @@ def folder_findings(session: Session) -> list[Finding]:
         hint = "Create the session with `accord session new`."
         found.append(Finding("artifact-missing", "status.json is missing.", "/status.json", hint=hint))
     if status:
-        found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
-        found += _categories(session, status)
+        found += [*_artifacts(session, status), *_gates(session, status), *_decisions(session, status)]
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_final_review(session, status)]
     if tasks:
-        found += [*_context_files(tasks, session.missing), *_reviews(session, tasks)]
+        found += _tasks(session, tasks)
     return found
 
 
@@ -91,7 +90,8 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
             yield Finding("gate-cancelled", message, "/status.json/current_state", hint=hint)
 
 
-def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
+def _decisions(session: Session, status: SessionStatus) -> Iterator[Finding]:
+    """Find requests without their lines, and questions of Security without category, which silence could cancel."""
     decision = status.decision(APPROVE_DESIGN)
     answer = decision.answer if decision and decision.status == "answered" else None
     if answer and is_change_request(answer) and answer not in [entry.answer for entry in session.history]:
@@ -100,10 +100,6 @@ def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
     if session.history and decision is None:
         message = f"The history has requested changes of the design, but {APPROVE_DESIGN} was never asked."
         yield warning("history-without-question", message, "/status.json/user_decisions", hint="Restore the decision.")
-
-
-def _categories(session: Session, status: SessionStatus) -> Iterator[Finding]:
-    """Find questions of Security that lost their category, so that silence could cancel them."""
     for i, one in enumerate(status.user_decisions):
         is_of_it = is_of_security(one.question, one.category, session.outputs)
         if is_of_it and not is_about_security(one.category):
@@ -145,20 +141,15 @@ def _final_review(session: Session, status: SessionStatus) -> Iterator[Finding]:
         yield Finding("review-open", message, "/status.json/current_state", hint="Have the Reviewer review `meta`.")
 
 
-def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
-    """Find completed tasks without their reviews: only warn where other tools may keep the records."""
+def _tasks(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
+        for j, path in enumerate(task.context_files):
+            if path in session.missing and is_inside(path):
+                message = f"{task.id} needs the file `{short_name(path)}`, which does not exist."
+                place = pointer("tasks.yaml", "tasks", i, "context_files", j)
+                yield warning("context-file-missing", message, place, hint="Write it, or correct the path.")
         if task.status == "completed" and (gates := session.record.open_gates(task.id)):
             message = f"{task.id} is completed without an OK of {', '.join(gates)}."
             hint = "Set it back to implemented and take these outputs, or waive them with a reason."
             found = Finding("review-open", message, pointer("tasks.yaml", "tasks", i, "status"), hint=hint)
             yield found if session.record.has_record(task.id) else replace(found, severity=Severity.WARNING)
-
-
-def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:
-    for i, task in enumerate(tasks.tasks):
-        for j, path in enumerate(task.context_files):
-            if path in missing and is_inside(path):
-                message = f"{task.id} needs the file `{short_name(path)}`, which does not exist."
-                place = pointer("tasks.yaml", "tasks", i, "context_files", j)
-                yield warning("context-file-missing", message, place, hint="Write it, or correct the path.")

@@ -133,7 +133,6 @@ def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> t
 def _check_answer(
     one: AnswerCommand, accepted: Mapping[str, AnswerCommand], writers: Collection[str]
 ) -> tuple[IgnoreReason, str] | None:
-    """Return why a command on an open question does not count; None when it does."""
     name = one.decision_id
     if one.comment.author not in writers:
         return "no-write-permission", "Only people with write access to this repository can answer."
@@ -309,21 +308,13 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
     return select_answers(status, thread.questions, found, [login for login in logins if issue.github.may_write(login)])
 
 
-def _body(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> str:
-    """Return the comment that is in step with the session; empty where there is nothing to ask."""
+def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> PostedComment:
     session = issue.writer.read()
     status = status_of(session)
     if not thread.ours and not status.pending:
-        return ""
-    asked = questions_on_issue(status, thread.questions, thread.comments)
-    return render_questions(session.name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
-
-
-def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerCommand]) -> PostedComment:
-    """Bring the comment in step with the session, unless in a dry run."""
-    body = _body(issue, thread, ignored)
-    if not body:
         return PostedComment("none")
+    asked = questions_on_issue(status, thread.questions, thread.comments)
+    body = render_questions(session.name, status, asked, ignored, secrets=issue.secrets, policy=issue.policy)
     ours = [comment for comment, _ in thread.ours]
     is_same, target = bool(ours) and ours[0].body == body, f"#{issue.number}"
     changes = [("delete-comment", "") for _ in ours[1:]]

@@ -296,7 +296,6 @@ _STEPS: dict[tuple[str, str], tuple[str, tuple[Guard, ...]]] = {
 
 
 def _edges(mode: SessionMode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]]]:
-    """Yield every move of a mode with its label and its guards."""
     working = [*ORDER[mode][:-1], *LOOP_BASE]
     for source, target in pairwise(ORDER[mode]):
         label, guards = _STEPS.get((source, target), ("files are valid", ()))

@@ -117,7 +117,6 @@ def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, 
 
 
 def _fixed_loops(session: Session, task_id: str, role: str) -> list[tuple[str, str]]:
-    """Return the tasks and fix loops that new work of a role enters, because the last review or build failed."""
     begun = [task.id for task in session.plan if task.status != "not-started"]
     return session.record.fixed_loops(task_id, role, begun)
 

@@ -84,7 +84,6 @@ def main_moves(session: Session) -> list[SessionMove]:
 
 
 def _is_broken(session: Session) -> bool:
-    """Return whether CI is red, or the Integrator failed."""
     is_red = session.status is not None and session.status.last_ci_result == "red"
     return is_red or session.record.held_agents.get("Integrator") == "FAIL"
 
@@ -148,7 +147,6 @@ def _advance(session: Session, target: str, *words: str) -> ProposedStep:
 
 
 def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | None:
-    """Return one move; None where nothing that anyone does makes it legal."""
     state = status_of(session).current_state
     task = _fixable(session, target) if target in LOOPS else ""
     if target in LOOPS and not task:

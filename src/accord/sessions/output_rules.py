@@ -88,13 +88,14 @@ def code_findings(output: AgentOutput, role: str, state: str = "") -> Iterator[F
 
 
 def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
-    """Find high or critical security findings, which block ("Gates (hard blockers)"), and those without a severity."""
     unread = []
     for part, key in (("gates", "security_concerns"), ("artifacts", "findings"), ("artifacts", "review_comments")):
         is_security = part == "gates" or role == "Security"
         for i, entry in enumerate(getattr(getattr(output, part), key)):
             severity, place = severity_of(entry, is_security=is_security), pointer(part, key, i)
-            if severity in _GRAVE and (is_security or _says_security(entry)):
+            fields = entry.items() if isinstance(entry, dict) else [("", entry)]
+            says_security = any(_SECURITY.search(f"{key} {text}") for key, text in fields if not _is_nothing(text))
+            if severity in _GRAVE and (is_security or says_security):
                 message = f"The security finding is {severity}, but the status is {output.status}."
                 hint = "Return BLOCKED, or write `none` for a severity without findings."
                 yield Finding("security-severity", message, place, hint=hint)
@@ -107,12 +108,6 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
             "Where nothing was found, write `none`, `no findings` or `none found`, or `0` for a severity."
         )
         yield warning("severity-missing", message, unread[0], hint=hint)
-
-
-def _says_security(entry: ReviewEntry) -> bool:
-    """Return whether a finding is about security: a text or a field of it says so."""
-    fields = entry.items() if isinstance(entry, dict) else [("", entry)]
-    return any(_SECURITY.search(f"{key} {value}") for key, value in fields if not _is_nothing(value))
 
 
 def severity_of(entry: ReviewEntry, *, is_security: bool = True) -> str:
@@ -151,7 +146,6 @@ def _labelled_severities(text: str, *, is_security: bool) -> Iterator[tuple[str,
 
 
 def _is_nothing(value: object) -> bool:
-    """Return whether the value of a field, or a whole text, says that nothing was found."""
     return bool(_IS_NOTHING.fullmatch(" ".join(str(value).split())))
 
 

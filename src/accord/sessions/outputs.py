@@ -188,7 +188,6 @@ def _refusal_to_return(session: Session) -> str:
 
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:
-    """Plan the changes of ``status.json`` as one write."""
     steps: list[StatusStep] = []
     if progress := effects.correction:
         steps.append(lambda one: with_correction(one, progress))

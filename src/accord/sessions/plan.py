@@ -134,7 +134,6 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
 def _plan_waiver(
     session: Session, task_id: str, reviews: Sequence[str], reason: str, now: datetime
 ) -> list[FileOperation]:
-    """Plan the record that the Orchestrator waives these reviews of a task, or of ``meta``."""
     if not reviews:
         return []
     return plan_entry(
@@ -229,7 +228,6 @@ def _check_writable(session: Session) -> None:
 
 
 def _usable(session: Session, name: str) -> Part:
-    """Return a file that can be changed. Raises BrokenContract when it is missing, a link, or lacks its shape."""
     part = session.parts[name]
     if part.raw is None:
         message = f"{session.folder / name} is missing or not a regular file."
@@ -240,7 +238,6 @@ def _usable(session: Session, name: str) -> Part:
 
 
 def _write(name: str, content: bytes, changed: Sequence[str]) -> FileOperation:
-    """Plan the write of a whole document. Raises BrokenContract when it has an error."""
     part = Part(name, content)
     if has_errors(part.findings):
         message = f"{name} would break its contract, so nothing was written."

@@ -255,7 +255,6 @@ def with_settings(
 
 
 def _json_or_text(text: str) -> Any:
-    """Return the value of JSON, else the text."""
     try:
         return json.loads(text)
     except ValueError:

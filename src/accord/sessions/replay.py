@@ -62,7 +62,6 @@ def _role_findings(before: Session, after: Session, old: SessionStatus, now: Ses
 
 
 def _new_lines(before: Session, after: Session) -> Iterator[tuple[int, OutputEntry, ReviewRecord]]:
-    """Yield the lines that a change adds, each with its index and what the lines before it show."""
     return added_outputs(after.plan, after.outputs, len(before.outputs))
 
 
@@ -81,7 +80,6 @@ def _states_between(old: SessionStatus, now: SessionStatus, session: Session) ->
 
 
 def _count_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
-    """Find entries into fix loops beyond the limit, and counts below the entries that the lines show."""
     since = dict[tuple[str, str], Sequence[OutputEntry]]()
     least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)}
     for i, one, record in _new_lines(before, after):
@@ -102,7 +100,6 @@ def _count_findings(before: Session, after: Session, old: SessionStatus, now: Se
 
 
 def _question_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
-    """Find outputs of Security that ask the user, without their questions."""
     asked = Counter[str]()
     for _, one, record in _new_lines(before, after):
         last = record.last.get(one.task_id)

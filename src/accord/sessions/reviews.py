@@ -29,7 +29,6 @@ _NOT_DONE = "OK, but the definition of done is not met"
 
 
 def _asked_for(output: OutputEntry) -> Iterator[str]:
-    """Yield the reviews that an output asks for."""
     if output.needs_review:
         yield "Reviewer"
     if output.needs_tests:

@@ -189,7 +189,6 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
 
 
 def _mode(status: SessionStatus) -> Iterator[Finding]:
-    """Find states that the session's mode does not have: its own, and those that it returns to."""
     states: dict[str, str | None] = {"/current_state": status.current_state, "/blocked_from": status.blocked_from}
     for i, decision in enumerate(status.user_decisions):
         if decision.decision_id not in GATES:

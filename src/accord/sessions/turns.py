@@ -67,7 +67,6 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
 
 
 def _stopped_actor(session: Session) -> NextActor | None:
-    """Return the actor of a session that is done, is blocked or asks; None where it can move."""
     status = status_of(session)
     if status.current_state == "DONE":
         return NextActor()
@@ -81,7 +80,6 @@ def _stopped_actor(session: Session) -> NextActor | None:
 
 
 def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | None:
-    """Make the first step; return whose turn it is where that is an agent, or a person types the command."""
     step = first_step(session)
     task, target = step.task, step.target
     if step.name == "dispatch" and step.needs_goal and not goal:
