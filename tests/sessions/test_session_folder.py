@@ -438,8 +438,6 @@ def by_hand(folder: Path, **changes: Any) -> None:
         {"current_state": "FIX_TESTS", "retry_counts": {"T-001": {"FIX_REVIEW": 1}}},
         *({"current_state": "FIX_TESTS", "fix_task": task} for task in (None, "T-999")),
         *({"current_state": "BLOCKED", "blocked_from": state, "blocker": "x"} for state in ("PLAN", "FIX_TESTS")),
-        {"current_state": "BLOCKED"},
-        {"current_state": "BLOCKED", "blocked_from": "IMPLEMENT_LOOP"},
     ],
 )
 def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -448,23 +446,7 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
     by_hand(folder, known_issues=["slow"], current_state="INTEGRATE")
     assert codes() == []
     by_hand(folder, **{"current_state": "IMPLEMENT_LOOP", **changes})
-    assert {*codes()} & {"session-altered", "blocker-missing", "blocked-from"}
-
-
-@pytest.mark.parametrize("state", ["PLAN", "APPROVE_DESIGN", "IMPLEMENT_LOOP", "ASK_USER", "INTEGRATE"])
-def test_a_change_by_hand_blocks_a_session_without_saying_where_it_continues(tmp_path: Path, state: str) -> None:
-    pending = {**SINGLE[0], "status": "pending", "answer": None, "resolved_at": None}
-    cancelled = {**pending, "status": "cancelled", "resolved_at": AT, "resolution_reason": "no valid answer"}
-    is_gate, asked = state == "APPROVE_DESIGN", [decision()] if state == "ASK_USER" else []
-    was, now = (pending, cancelled) if is_gate else (SINGLE[0], SINGLE[0])
-    folder = make_session(tmp_path, state, mode="full", user_decisions=[was, SINGLE[1], *asked])
-    codes = changes_of(folder)
-    by_hand(folder, current_state="BLOCKED", blocker="x", user_decisions=[now, SINGLE[1], *asked])
-    assert codes() == []
-    by_hand(folder, blocked_from=state)
-    codes = changes_of(folder)
-    by_hand(folder, blocked_from=None)
-    assert codes() == ["blocked-from"]
+    assert "session-altered" in codes()
 
 
 @pytest.mark.parametrize(
@@ -563,12 +545,6 @@ def test_a_session_does_not_disappear(tmp_path: Path, state: str) -> None:
     before = read_session(make_session(tmp_path, state, blocked_from="PLAN", blocker="x"))
     after = replace(before, parts={name: Part(name) for name in before.parts})
     assert [(one.code, one.path) for one in hand_edits(before, after)] == [("artifact-missing", "/status.json")]
-
-
-def test_a_new_session_is_not_blocked_without_a_reason(tmp_path: Path) -> None:
-    after = read_session(make_session(tmp_path, "BLOCKED", mode="full", blocked_from="INTAKE"))
-    new = replace(after, parts={name: Part(name) for name in after.parts})
-    assert [one.code for one in hand_edits(new, after)] == ["blocker-missing"]
 
 
 LATER = {"asked_at": "2026-01-31T12:30:00Z", "resolved_at": "2026-01-31T12:30:00Z"}

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, Severity, pointer
+from accord.core.findings import Finding, pointer
 from accord.git.program import Git
 from accord.sessions.decision_rules import (
     closing_finding,
@@ -66,8 +66,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
     elif before.status:
         yield from _status_findings(before, before.status, after)
     if after.status:
-        yield from (*_design_findings(before, after, after.status), *_block_findings(before, after))
-        yield from line_findings(before, after, after.status)
+        yield from (*_design_findings(before, after, after.status), *line_findings(before, after, after.status))
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
         if (after.parts[file].model or [])[: len(entries)] != entries:
@@ -101,15 +100,6 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=ALTERED)
     yield from _decision_findings(before, old, after, now)
-
-
-def _block_findings(before: Session, after: Session) -> Iterator[Finding]:
-    known = {one.code for one in before.parts[STATUS_FILE].findings}
-    for one in after.parts[STATUS_FILE].findings:
-        is_lost = one.code == "blocked-from" and before.status is not None and bool(before.status.blocked_from)
-        if one.code not in known and (is_lost or one.code == "blocker-missing"):
-            path = pointer(STATUS_FILE) + one.path
-            yield replace(one, severity=Severity.ERROR, path=path, line=None, hint=ALTERED)
 
 
 def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:

@@ -192,26 +192,20 @@ def _time_of_resolution(entry: Record, now: datetime) -> str:
     return entry["asked_at"] if rules.is_before(at, entry["asked_at"]) else at
 
 
-def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
-    """Return the line of the history for an answer that requests changes of a design that waits for approval."""
+def request_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
+    """Return the line of the history for requested changes, of an answer or of a status that has it alone.
+
+    Another tool may write the status without the line.
+    """
     decision = status_of(session).decision(APPROVE_DESIGN)
-    said = rules.canonical_approval(answers.get(APPROVE_DESIGN, "").strip())
-    if decision is None or decision.status != "pending" or not rules.is_change_request(said):
+    is_new = decision is not None and decision.status == "pending"
+    said = answers.get(APPROVE_DESIGN, "") if is_new else (decision and decision.answer) or ""
+    said = rules.canonical_approval(said.strip()) if is_new else said
+    is_known = not is_new and said in [line.answer for line in session.history]
+    if decision is None or is_known or not rules.is_change_request(said):
         return None
-    return _history_line(said, timestamp(now))
-
-
-def lost_line(session: Session, *, now: datetime) -> Record | None:
-    """Return the line of requested changes that the status has and the history lacks, as of another tool."""
-    decision = status_of(session).decision(APPROVE_DESIGN)
-    said = (decision.answer or "") if decision else ""
-    if decision is None or not rules.is_change_request(said) or said in [line.answer for line in session.history]:
-        return None
-    return _history_line(said, decision.resolved_at or timestamp(now))
-
-
-def _history_line(answer: str, at: str) -> Record:
-    return {"at": at, "decision_id": APPROVE_DESIGN, "answer": answer, "state_context": GATES[APPROVE_DESIGN]}
+    at = decision.resolved_at or timestamp(now)
+    return {"at": at, "decision_id": APPROVE_DESIGN, "answer": said, "state_context": GATES[APPROVE_DESIGN]}
 
 
 def normalize_answer(decision_id: str, text: str) -> str:

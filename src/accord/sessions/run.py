@@ -141,7 +141,7 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     if step not in ("dispatch-correction", "verify-correction"):
         return []
     return [
-        *_plan_lost_line(session, now=now),
+        *_plan_line(session, {}, now=now),
         *plan_status(
             session,
             lambda one: questions.with_dispatched_correction(one, role, now=now, has_input=True),
@@ -187,15 +187,15 @@ def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> Sess
 
     def plan(session: Session) -> list[FileOperation]:
         return [
-            *_plan_lost_line(session, now=now),
+            *_plan_line(session, {}, now=now),
             *plan_status(session, lambda one: questions.with_questions(one, wanted, now=now), role=ROLE, now=now),
         ]
 
     return status_of(writer.change(plan))
 
 
-def _plan_lost_line(session: Session, *, now: datetime) -> list[FileOperation]:
-    line = questions.lost_line(session, now=now)
+def _plan_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> list[FileOperation]:
+    line = questions.request_line(session, answers, now=now)
     return [plan_line(session, HISTORY_FILE, line)] if line else []
 
 
@@ -210,8 +210,7 @@ def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool 
 
     def plan(session: Session) -> list[FileOperation]:
         operations = plan_status(session, step, role=ROLE, now=now)
-        line = questions.history_line(session, answers, now=now) if operations else None
-        return [*([plan_line(session, HISTORY_FILE, line)] if line else []), *operations]
+        return [*_plan_line(session, answers, now=now), *operations] if operations else []
 
     writer.change(plan)
 
@@ -245,7 +244,7 @@ def resume(writer: SessionWriter, *, agent: str = "Architect") -> questions.Sess
         return status_in(session, return_state(status)) if is_answered else status_value(session)
 
     def plan(session: Session) -> list[FileOperation]:
-        return [*_plan_lost_line(session, now=now), *plan_status(session, step, role=ROLE, now=now)]
+        return [*_plan_line(session, {}, now=now), *plan_status(session, step, role=ROLE, now=now)]
 
     writer.change(plan)
     return found
