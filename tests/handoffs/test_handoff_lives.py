@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
-from support.handoffs import DONE, QUESTION, checked
+from support.handoffs import DONE, EDGES, QUESTION, checked
 from support.handoffs import NOW as TODAY
 from support.missions import NOW
 
@@ -27,16 +27,6 @@ from accord.handoffs.store import change_file
 
 Task = dict[str, Any]
 
-EDGES = {
-    "backlog": "planning implementing done",
-    "planning": "backlog implementing awaiting_human",
-    "implementing": "backlog review awaiting_human",
-    "review": "implementing verification done awaiting_human",
-    "verification": "implementing done awaiting_human",
-    "awaiting_human": "planning implementing review",
-    "done": "review",
-    "cancelled": "backlog",
-}
 CLOSED = {
     "planner": ("reviewArtifact", "verificationArtifact", "doneArtifact"),
     "architect": ("planningArtifact", "testingArtifacts.planned"),
@@ -265,7 +255,7 @@ class Life:
             self.judge_question(after, source, target)
             place = dict(zip(("done", "awaiting_human"), TIMES, strict=True)).get(target, "doneArtifact.none")
             self.hold(at(after, place) != FUTURE, f"{place} is in the future")
-            self.hold(target in (*EDGES[source].split(), "cancelled"), f"{source} went to {target}")
+            self.hold(target in EDGES[source].split(), f"{source} went to {target}")
             self.hold(target == "awaiting_human" or not decided.is_redirected, "a redirect went elsewhere")
             for verdict in GATED.get(target, ()) if source != "done" else ():
                 self.hold(self.seen.get(verdict) == self.work(after, verdict), f"{verdict} is older than the work")

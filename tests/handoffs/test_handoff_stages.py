@@ -6,6 +6,7 @@ import pytest
 from support.handoffs import (
     AT,
     DONE,
+    EDGES,
     EVERYTHING,
     IMPLEMENTED,
     NOW,
@@ -27,16 +28,6 @@ from accord.handoffs.models import read_handoff
 from accord.handoffs.plan import decide_move, decide_patch
 from accord.handoffs.stages import HANDOFF, HandoffCommand, gate_findings, next_moves
 
-EDGES = {
-    "backlog": "planning implementing done cancelled",
-    "planning": "backlog implementing awaiting_human cancelled",
-    "implementing": "backlog review awaiting_human cancelled",
-    "review": "implementing verification done awaiting_human cancelled",
-    "verification": "implementing done awaiting_human cancelled",
-    "awaiting_human": "planning implementing review cancelled",
-    "done": "review cancelled",
-    "cancelled": "backlog",
-}
 R, V, A, D = ("reviewArtifact", "verificationArtifact", "awaitingHumanArtifact", "doneArtifact")
 WHOLE: dict[str, Any] = {R: REVIEW, V: VERIFICATION, A: QUESTION, D: DONE}
 OPTIONS: Any = QUESTION["options"]

@@ -425,11 +425,10 @@ def test_a_loop_that_another_tool_entered_and_counted_is_not_counted_again(
         FIXES["take"](folder)
 
 
-@pytest.mark.parametrize("state", ["FIX_REVIEW", "IMPLEMENT_LOOP"])
 @pytest.mark.parametrize("way", FIXES)
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_an_entry_that_another_tool_counts_after_those_of_accord_is_one_entry(
-    tmp_path: Path, rounds: int, way: str, state: str
+    tmp_path: Path, rounds: int, way: str
 ) -> None:
     folder = implementing(tmp_path)
     take(folder, "T-001", "Coder")
@@ -437,7 +436,7 @@ def test_an_entry_that_another_tool_counts_after_those_of_accord_is_one_entry(
         take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
         if count < rounds:
             FIXES["take"](folder)
-    edit_status(folder, current_state=state, retry_counts={"T-001": {"FIX_REVIEW": rounds + 1}})
+    edit_status(folder, current_state="FIX_REVIEW", retry_counts={"T-001": {"FIX_REVIEW": rounds + 1}})
     for _ in range(2):  # the second goes on with the same work
         FIXES[way](folder)
         assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == rounds + 1
@@ -446,19 +445,6 @@ def test_an_entry_that_another_tool_counts_after_those_of_accord_is_one_entry(
     with nullcontext() if rounds == 1 else pytest.raises(BrokenContract, match=r"T-001 went through FIX_REVIEW 3"):
         FIXES[way](folder)
     assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 3
-
-
-def test_an_entry_that_another_tool_counts_after_a_reset_is_one_entry(tmp_path: Path) -> None:
-    folder = implementing(tmp_path)
-    take(folder, "T-001", "Coder")
-    for count in range(3):
-        take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
-        FIXES["take"](folder)
-    take(folder, "T-001", "Reviewer", "FAIL", "Wrong again.")
-    decide(folder, "T-001 FIX_REVIEW: Try it again?")
-    edit_status(folder, current_state="FIX_REVIEW", retry_counts={"T-001": {"FIX_REVIEW": 1}})
-    FIXES["dispatch"](folder)
-    assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,18 @@ EVERYTHING = {
     "doneArtifact": DONE,
 }
 
+EDGES = {
+    "backlog": "planning implementing done cancelled",
+    "planning": "backlog implementing awaiting_human cancelled",
+    "implementing": "backlog review awaiting_human cancelled",
+    "review": "implementing verification done awaiting_human cancelled",
+    "verification": "implementing done awaiting_human cancelled",
+    "awaiting_human": "planning implementing review cancelled",
+    "done": "review cancelled",
+    "cancelled": "backlog",
+}
+"""The moves from each status."""
+
 
 def handoff(status: str = "implementing", **metadata: Any) -> dict[str, Any]:
     """A task in a status, with these artifacts."""

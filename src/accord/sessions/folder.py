@@ -277,7 +277,7 @@ class Session(Frozen):
 
     @cached_property
     def record(self) -> ReviewRecord:
-        """What the outputs show about the tasks and ``meta``."""
+        """The results that the outputs give the tasks and ``meta``."""
         return ReviewRecord(self.plan, self.outputs)
 
     @cached_property

@@ -94,11 +94,6 @@ def parse_commands(comment: Comment) -> list[AnswerCommand]:
     return found
 
 
-def authors_to_check(status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand]) -> set[str]:
-    """Return the accounts whose right to answer has to be looked up."""
-    return {one.comment.author for one in commands if one.comment.author and _check_command(one, status, asked) is None}
-
-
 def select_answers(
     status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand], writers: Collection[str]
 ) -> SelectedAnswers:
@@ -304,7 +299,8 @@ def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
     our_ids = {comment.id for comment, _ in thread.ours}
     found = [one for comment in thread.comments if comment.id not in our_ids for one in parse_commands(comment)]
     status = status_of(issue.writer.read())
-    logins = sorted(authors_to_check(status, thread.questions, found))
+    open_ = [one for one in found if one.comment.author and _check_command(one, status, thread.questions) is None]
+    logins = sorted({one.comment.author for one in open_})
     return select_answers(status, thread.questions, found, [login for login in logins if issue.github.may_write(login)])
 
 

@@ -125,12 +125,11 @@ def is_counted(
     status: SessionStatus, outputs: Sequence[OutputEntry], role: str, task_id: str, fix: tuple[str, str]
 ) -> bool:
     """Return whether an entry of a task into a fix loop was counted before the new work of an agent that follows it."""
-    entry, count = status.fix_entries.get(fix[0], {}).get(fix[1]), status.retries(*fix)
+    entry = status.fix_entries.get(fix[0], {}).get(fix[1])
     if entry and not any(one.agent == role and one.task_id in (fix[0], "meta") for one in outputs[entry.outputs :]):
         return True
     is_inside = machine.working_state(status) == fix[1] and status.fix_task in (None, fix[0], task_id)
-    is_kept = entry is not None and count >= entry.count
-    return (is_inside or is_kept) and count > (entry.count if entry and is_kept else 0)  # another tool counted it
+    return is_inside and status.retries(*fix) > (entry.count if entry else 0)  # another tool counted it
 
 
 def spent_fix(session: Session, role: str, task_id: str) -> tuple[str, str] | None:
