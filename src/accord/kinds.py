@@ -5,7 +5,8 @@ Importing this module fills the table of ``accord.core.kinds``. Each function im
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,18 +159,21 @@ _RUNNERS = Contract("runner-output-contract", "1.0")
 _SESSIONS = Contract("global-agent-contract", None)
 _MISSIONS = Contract("mission-contracts", "078")
 _HANDOFFS = Contract("handoff-schema", "2026-02-18")
+_CRITERIA = "acceptance_criteria"
+
+
+def _of(contract: Contract, *kinds: Kind) -> Iterator[Kind]:
+    return (replace(kind, contract=contract) for kind in kinds)
+
 
 _TABLE = (
-    Kind("planner-result", _planner_result, {"role": "planner"}, contract=_RESULTS),
-    Kind(
-        "implementor-result",
-        _implementor_result,
-        {"role": "implementor"},
-        own_keys=frozenset({"patch"}),
-        contract=_RESULTS,
+    *_of(
+        _RESULTS,
+        Kind("planner-result", _planner_result, {"role": "planner"}),
+        Kind("implementor-result", _implementor_result, {"role": "implementor"}, own_keys=frozenset({"patch"})),
+        Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}),
     ),
-    Kind("reviewer-result", _reviewer_result, {"role": "reviewer"}, contract=_RESULTS),
-    Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, form="yaml", contract=_RUNNERS),
+    *_of(_RUNNERS, Kind("runner-workflow", _runner_workflow, {"on": _is_reusable}, form="yaml")),
     Kind("agent-registry", _agent_registry, {"agents": _is_given}, form="yaml"),
     Kind(
         "accord-config",
@@ -186,48 +190,37 @@ _TABLE = (
     Kind("keepalive-facts", lambda: _loops()["keepalive"], {"kind": "keepalive-facts"}),
     Kind("verify-facts", lambda: _loops()["verify"], {"kind": "verify-facts"}),
     Kind("verdict", lambda: _loops()["verdict"], {"role": "verifier"}),
-    Kind(
-        "agent-input",
-        lambda: _sessions()["input"],
-        {"task": _is(dict)},
-        is_alone=True,
-        has_role=True,
-        contract=_SESSIONS,
+    *_of(
+        _SESSIONS,
+        Kind("agent-input", lambda: _sessions()["input"], {"task": _is(dict)}, is_alone=True, has_role=True),
+        Kind(
+            "agent-output",
+            lambda: _sessions()["output"],
+            {"status": _is(str), "gates": _is(dict)},
+            is_alone=True,
+            has_role=True,
+        ),
+        Kind("session-status", lambda: _sessions()["status"], {"current_state": _is(str)}, is_alone=True),
+        Kind("session-tasks", lambda: _sessions()["tasks"], {"tasks": _is(list)}, form="yaml"),
+        Kind(
+            "session-acceptance",
+            lambda: _sessions()["acceptance"],
+            {_CRITERIA: _is(list)},
+            is_alone=True,
+            list_key=_CRITERIA,
+        ),
     ),
-    Kind(
-        "agent-output",
-        lambda: _sessions()["output"],
-        {"status": _is(str), "gates": _is(dict)},
-        is_alone=True,
-        has_role=True,
-        contract=_SESSIONS,
+    *_of(
+        _MISSIONS,
+        Kind("next-query-response", lambda: _missions()["query"], {"kind": "query", "is_query": True}),
+        Kind(
+            "stale-status",
+            lambda: _missions()["stale"],
+            {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
+        ),
     ),
-    Kind(
-        "session-status", lambda: _sessions()["status"], {"current_state": _is(str)}, is_alone=True, contract=_SESSIONS
-    ),
-    Kind("session-tasks", lambda: _sessions()["tasks"], {"tasks": _is(list)}, form="yaml", contract=_SESSIONS),
-    Kind(
-        "session-acceptance",
-        lambda: _sessions()["acceptance"],
-        {"acceptance_criteria": _is(list)},
-        is_alone=True,
-        list_key="acceptance_criteria",
-        contract=_SESSIONS,
-    ),
-    Kind("next-query-response", lambda: _missions()["query"], {"kind": "query", "is_query": True}, contract=_MISSIONS),
-    Kind(
-        "stale-status",
-        lambda: _missions()["stale"],
-        {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
-        contract=_MISSIONS,
-    ),
-    Kind(
-        "handoff",
-        _handoff,
-        {"metadata": _is(dict), "tasks": _are_tasks},
-        has_any=True,
-        is_alone=True,
-        contract=_HANDOFFS,
+    *_of(
+        _HANDOFFS, Kind("handoff", _handoff, {"metadata": _is(dict), "tasks": _are_tasks}, has_any=True, is_alone=True)
     ),
     Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )

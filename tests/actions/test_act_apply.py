@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten, steps_with, without_new_keys
+from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, steps_with, without_new_keys
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -159,16 +159,6 @@ def test_the_reusable_workflow_passes_its_outputs_to_later_jobs(apply: Any, tmp_
 
 def listing(folder: Path) -> list[Path]:
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if "__pycache__" not in path.parts)
-
-
-@pytest.mark.matrix
-def test_the_self_test_of_our_own_ci_passes(bench: Bench, tmp_path: Path) -> None:
-    workflow = rewritten((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
-    files = {"examples/planner-result.json": EXAMPLE, ".gitignore": "/.accord/\n", "README.md": "- [ ] A task\n"}
-    run = bench.run(workflow, tmp_path, event="push", job="self-test", files=files)
-
-    assert run.exit_code == 0, run.trouble
-    assert run.outputs("first")["outcome"] == "applied"
 
 
 def test_the_workflow_of_the_readme_plans_and_creates_the_items(

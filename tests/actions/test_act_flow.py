@@ -169,30 +169,3 @@ def records_tell_what_happened(flow: Flow) -> None:
     assert (report["results"]["merged"], report["results"]["pending"]) == (1, 0)
     assert report["repeated_runs"] == 1
     assert not any("without a record" in note for note in report["not_known"])
-
-
-@pytest.mark.matrix
-def test_with_an_apps_token_and_a_second_identity_verdicts_count_and_nothing_waits_for_approval(
-    bench: Bench, tmp_path: Path
-) -> None:
-    secrets = {
-        "OPENAI_API_KEY": "sk-test",
-        "ACCORD_TOKEN": "token-of-writer",
-        "ACCORD_REVIEW_TOKEN": "token-of-reviewer",
-    }
-    variables = {"ACCORD_LOGIN": APPS["writer"], "ACCORD_REVIEW_LOGIN": APPS["reviewer"]}
-    with installed(bench, tmp_path, secrets=secrets, variables=variables, repeats=False) as flow:
-        planned(flow)
-        flow.label(1, "agent:codex")
-        (pull,) = flow.world()["pulls"]
-        assert pull["author"] == APPS["writer"]
-        assert "CI" in flow.finish_checks()
-
-        flow.comment(2, "/accord review")
-        flow.label(2, "agents:keepalive", is_pull=True)
-        assert flow.finish_checks() == ["CI"]
-        flow.comment(2, "/accord review")
-        reviews = [(review["author"], review["state"]) for review in flow.world()["reviews"]]
-        verdicts = [review for review in reviews if review[1] != "COMMENTED"]  # such as the reply in a thread
-        assert verdicts == [(APPS["reviewer"], "DISMISSED"), (APPS["reviewer"], "APPROVED")]
-        assert reason(flow, flow.deliver("schedule", {})) == "complete"

@@ -1,6 +1,5 @@
 """Text of an agent or caller never takes effect, and no secret is printed."""
 
-import base64
 import json
 import re
 from pathlib import Path
@@ -34,9 +33,6 @@ RUNNERS_OWN = {
 
 TOLD = [*SECRETS.values(), *RUNNERS_OWN.values(), "agents-own-access-token-77c1"]
 PASSED = {name: f"${{{{ secrets.{name} }}}}" for name in SECRETS}
-UNSEEN = {0x2028: " ", 0x2029: " "}
-"""Invisible line breaks, and their replacement in a prompt."""
-
 HARD = ("agent", "prompt_file", "sandbox", "safety_strategy", "model", "schema")
 BY_DAY = ("hostile-agent", "hostile-inputs", "leaking")
 SOFT = ("mode", "base_ref", "appendix", "iteration", "pr_number")
@@ -77,7 +73,6 @@ def calls_of(canary: Path) -> dict[str, Call]:
     every_call = {
         "hostile-agent": Call("hostile", dict.fromkeys(SOFT, given), branch=branch_of(canary)),
         "hostile-inputs": Call(inputs=every, branch="quiet"),
-        "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
         "steering": Call("steers"),
         "rewritten": Call(files={".github/agents/registry.yml": registry, "prompts/rewritten.md": "works\n"}),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
@@ -148,14 +143,6 @@ def test_invalid_inputs_start_no_agent(calls: Calls) -> None:
     assert (outputs["exit-code"], outputs["error-category"]) == ("1", "logic")
     assert "Unknown agent" in outputs["error-summary"]
     assert not re.search(r"[$`\"'\n]", outputs["error-summary"])
-
-
-@pytest.mark.matrix
-def test_the_agent_gets_the_inputs_as_text(calls: Calls, canary: Path) -> None:
-    prompt = base64.b64decode(message_of(calls.outputs["told-inputs"])).decode()
-    for text in texts(canary):
-        assert text.translate(UNSEEN).strip() in prompt
-    assert "- Mode: $(touch" in prompt
 
 
 def test_the_agent_has_its_own_secrets_and_no_credentials_of_the_job(calls: Calls) -> None:

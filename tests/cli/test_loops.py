@@ -55,20 +55,6 @@ def test_facts_that_lack_a_part_are_findings(accord: Accord, loop: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "place"),
-    [("9999-12-31T23:59:59-14:00", "/now"), ("0001-01-01T00:00:00+14:00", "/state/running/started_at")],
-)
-def test_a_time_with_which_no_one_can_calculate_is_an_error_with_its_place(
-    accord: Accord, time: str, place: str
-) -> None:
-    running = {"run_id": "1", "head_sha": "a" * 40, "started_at": time, "minutes": 45}
-    more = {"now": time} if place == "/now" else {"state": {"running": running}}
-    refused = accord.document("keepalive", "decide", accord.file("facts.json", {**FACTS, **more}), code=1)
-    (finding,) = refused["findings"]
-    assert (finding["path"], "between 1970 and 9000" in finding["message"]) == (place, True)
-
-
-@pytest.mark.parametrize(
     ("loop", "part", "more"),
     [
         ("keepalive", "checks", {}),

@@ -122,14 +122,6 @@ def test_stale_prints_a_status_of_the_contract_for_each(mission: Any, project: P
     assert (ended.code, ended.out) == (2, "")
 
 
-def test_stale_fails_for_a_work_package_without_a_mode(mission: Any, project: Project) -> None:
-    project.work_package("WP04")
-    ended = mission("stale", project.slug, "WP04")
-    assert (ended.code, ended.document["WP04"]["reason"]) == (1, "stale_detection_unavailable")
-    assert "--legacy-default" in ended.err
-    assert mission("stale", project.slug, "WP04", "--legacy-default", "planning_artifact").code == 0
-
-
 def test_proposals_for_work_without_a_mode_have_the_option_that_gave_it(mission: Any, project: Project) -> None:
     project.work_package("WP04")
     mode = ("--legacy-default", "planning_artifact", "--format", "json")

@@ -175,13 +175,6 @@ def test_changes_that_cannot_be_read_are_a_warning_beside_all_outputs(
         assert "changes cannot be read" in found["run-warnings"]
 
 
-@pytest.mark.slow
-def test_a_merge_that_has_not_come_to_its_end_fails_the_run(outputs: Outputs, agent: Agent) -> None:
-    (agent.tree / ".git" / "MERGE_HEAD").write_text(f"{agent.base}\n")
-    found = outputs("--root", agent.tree, "--base", agent.base)
-    assert (found["exit-code"], found["error-category"], found["changes-made"]) == ("1", "logic", "false")
-
-
 @pytest.fixture
 def on_github(accord: Accord, workshop: Workshop) -> Accord:
     accord.on(workshop.stage, GITHUB_SERVER_URL=workshop.stage.server.url)

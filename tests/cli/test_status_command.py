@@ -218,15 +218,6 @@ def test_sessions_of_the_folder_ask_their_questions_too(accord: Accord, starts: 
 
 
 @pytest.mark.slow
-def test_a_run_that_ended_without_a_report_needs_you(accord: Accord, starts: Starts) -> None:
-    starts.deliver(starts.comment(READY, "/accord implement"))
-    starts.begin("implement", READY)
-    starts.stage.send("POST", f"{starts.root}/actions/runs/{starts.runs[-1]['id']}/cancel")
-    (need,) = accord.document("status")["needs_you"]
-    assert (need["kind"], need["why"]) == ("failure", "The run ended without a report.")
-
-
-@pytest.mark.slow
 def test_a_strangers_pull_request_hides_no_item(accord: Accord, starts: Starts) -> None:
     starts.stage.send("PUT", f"{starts.root}/issues/{READY}/labels", labels=["task:implement", "status:blocked"])
     starts.stage.send("PATCH", f"{starts.root}/pulls/{DRAFT}", body=f"Closes #{READY}")

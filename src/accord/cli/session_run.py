@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,7 +43,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import foreign_changes
 from accord.sessions.dispatch import output_schema, prompt_of
 from accord.sessions.folder import Session
-from accord.sessions.models import ROLES, AgentOutput, ProjectType
+from accord.sessions.models import ROLES, AgentOutput
 from accord.sessions.next_moves import following_commands, next_moves
 from accord.sessions.outputs import OutputEffects, apply_output, moves_between
 from accord.sessions.policy import INTO, WORK, refuse
@@ -59,9 +59,6 @@ class _DispatchArguments(ChangeSessionArguments):
     task: str = argument("T-XXX|meta")
     role: str = option("--role", "Agent that gets the task.", type=Choice(ROLES), required=True)
     goal: str = option("--goal", "Goal, where the task and the criteria have none.")
-    project_type: ProjectType | None = option(
-        "--project-type", "Default: the session's, or mixed.", type=Choice(get_args(ProjectType))
-    )
     into: Path | None = option(
         "--into", "Write prompt.md, schema.json and input.json there, for `accord run`.", type=FOLDER
     )
@@ -94,7 +91,7 @@ def dispatch(given: _DispatchArguments) -> None:
         print_change(given, writer)
     else:
         with refusals(given, folder, task, str(folder)):
-            document = start_agent(writer, task, role, goal=given.goal, project_type=given.project_type)
+            document = start_agent(writer, task, role, goal=given.goal)
         session = writer.read()
         if given.into is not None and not given.dry_run:
             write_run_files(document, session, given.into)

@@ -30,9 +30,7 @@ TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
 _CHANGES = {"A": "added", "M": "modified", "T": "modified", "D": "deleted", "R": "renamed"}
 
 
-def agent_input(
-    session: Session, task_id: str, role: str, *, goal: str = "", project_type: str | None = None
-) -> dict[str, Any]:
+def agent_input(session: Session, task_id: str, role: str, *, goal: str = "") -> dict[str, Any]:
     """Build the input of an agent for a task, or for ``meta``, the session as a whole.
 
     ``goal`` is for sessions whose task and criteria name none yet. The session's changes are counted from the commit
@@ -56,7 +54,7 @@ def agent_input(
             "session_changed_files": changed_files(session) if role == "Reviewer" and has_git else [],
             "constraints": constraints,
         },
-        "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
+        "project_type": (status.model_extra or {}).get("project_type") or "mixed",
         "repo_state": {"branch": branch, "ci_status": status.last_ci_result, "last_failed_step": None},
         "tools_available": list(TOOLS),
         "artifact_list": [_path(session, name) for name, part in session.parts.items() if part.raw is not None],

@@ -112,11 +112,9 @@ def move_task(writer: SessionWriter, task: str, target: str, *, role: str, waive
     return writer.change(lambda session: plan_task(session, task, target, role=role, now=now, waiver=waiver))
 
 
-def start_agent(
-    writer: SessionWriter, task: str, role: str, *, goal: str = "", project_type: str | None = None
-) -> dict[str, Any]:
+def start_agent(writer: SessionWriter, task: str, role: str, *, goal: str = "") -> dict[str, Any]:
     """Return the input of an agent, once its start is recorded: its task in progress, or its correction of a design."""
-    document = agent_input(writer.read(), task, role, goal=goal, project_type=project_type)
+    document = agent_input(writer.read(), task, role, goal=goal)
     writer.change(lambda session: plan_start(session, task, role, now=writer.clock.now()))
     return document
 
