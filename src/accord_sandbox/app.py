@@ -31,7 +31,6 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     pulls,
     repositories,
     reviews,
-    rulesets,
     triggers,
     workflow_runs,
 )

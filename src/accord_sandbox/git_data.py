@@ -25,8 +25,8 @@ from accord_sandbox.commits import (
 )
 from accord_sandbox.git_storage import EMPTY_TREE, HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches
+from accord_sandbox.repositories import check_change
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation
-from accord_sandbox.rulesets import check_change
 
 _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}

@@ -21,8 +21,8 @@ from accord_sandbox.database import SqlConnection
 from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, send_answer
 from accord_sandbox.git_storage import HEADS, ZERO
 from accord_sandbox.pull_state import follow_branches
+from accord_sandbox.repositories import RULES, broken_rules, protection_problem, unsigned_commits
 from accord_sandbox.responses import Refusal
-from accord_sandbox.rulesets import RULES, broken_rules, protection_problem, unsigned_commits
 
 PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"

@@ -20,8 +20,8 @@ from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, 
 from accord_sandbox.database import Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
 from accord_sandbox.git_storage import HEADS, BareRepository, Signature, count_between
+from accord_sandbox.repositories import broken_rules, rule_violations
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
-from accord_sandbox.rulesets import broken_rules, rule_violations
 from accord_sandbox.triggers import start_workflows
 
 _CLOSING = re.compile(

@@ -15,7 +15,7 @@ from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.commits import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
-from accord_sandbox.rulesets import RULES
+from accord_sandbox.repositories import RULES
 from accord_sandbox.tokens import BOT, MAINTAINER
 from accord_sandbox.workflow_runs import RUN_DEFAULTS
 

@@ -16,7 +16,7 @@ from accord.core.refusals import REFUSALS
 from accord.runner.transcripts.error_rules import PRECEDENCE, words
 from accord.text.secret_shapes import SHAPES
 from accord.text.words import CLOSING_KEYWORDS
-from accord_sandbox import calls, pages, rulesets
+from accord_sandbox import calls, pages, repositories
 
 LOCAL_NAMES = {
     "accord.github.pulls._closing_pattern": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
@@ -36,7 +36,9 @@ LOCAL_NAMES = {
     "accord_sandbox.faults.matches": [],
     "accord.cli.attacks.ground.is_alive_in": [],
     "accord_sandbox.pages.respond": [{"pattern": pattern} for pattern, _ in pages._VIEWS],
-    "accord_sandbox.rulesets._rules_of": [{"pattern": f"^refs/heads/{rulesets._expression('accord/**/x*', 'main')}$"}],
+    "accord_sandbox.repositories._rules_of": [
+        {"pattern": f"^refs/heads/{repositories._expression('accord/**/x*', 'main')}$"}
+    ],
     "accord_sandbox.calls.register": [
         {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
     ],
