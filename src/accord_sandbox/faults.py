@@ -155,16 +155,12 @@ DROP = "accord.drop"
 """Key of the function in the scope that drops the connection (see ``server``)."""
 
 
-def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Return headers as ASGI has them."""
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-
-
 async def send_answer(
     request: Request, status: int, headers: Mapping[str, str], content: bytes, send: Send, truncated: bool
 ) -> None:
     """Send an answer, or the headers and half of the body before the connection drops."""
-    await send({"type": "http.response.start", "status": status, "headers": raw_headers(headers)})
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
     body = content[: len(content) // 2] if truncated else content
     await send({"type": "http.response.body", "body": body, "more_body": truncated})
     if truncated:
