@@ -174,6 +174,24 @@ def test_commands(word: str, item: Issue, expected: StartChoice | str) -> None:
         assert choice == expected
 
 
+@pytest.mark.parametrize(
+    ("word", "named", "is_dashboard", "words"),
+    [
+        ("plan", 0, True, "This is the dashboard. Name an item here: `/accord plan #12`."),
+        ("paln", 0, True, "Did you mean `plan`?"),
+        ("implement", 99, True, "#99 does not exist. Name an item here: `/accord implement #12`."),
+        ("implement", 2, False, "This comment names #2. Comment `/accord implement` there"),
+    ],
+)
+def test_a_command_names_its_own_item_or_on_the_dashboard_another(
+    word: str, named: int, is_dashboard: bool, words: str
+) -> None:
+    choice = choose(event(Trigger.COMMENT, word, named=named), replace(facts(REQUEST), is_dashboard=is_dashboard))
+    assert isinstance(choice, Answer)
+    assert words in choice.text
+    assert choose(event(Trigger.COMMENT, "plan", named=7), facts(REQUEST)) == Begin("plan")
+
+
 def test_more_words_do_not_start_an_implementation_with_another_agent_than_they_name() -> None:
     choice = choose(event(Trigger.COMMENT, "implement", has_more_words=True), facts(READY))
     assert isinstance(choice, Answer)

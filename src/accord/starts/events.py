@@ -132,29 +132,25 @@ def _edit_event(payload: Mapping[str, Any]) -> StartEvent | None:
     return _of_issue(payload, Trigger.DASHBOARD, "edited", ticks=ticks) if ticks else None
 
 
-def _pull(trigger: Trigger) -> Callable[[Mapping[str, Any]], StartEvent]:
-    """Return a reader of events of pull requests. All but labels are one start for each head."""
-
-    def read(payload: Mapping[str, Any]) -> StartEvent:
-        number, head = _number(payload, "/pull_request/number"), _text(payload, "/pull_request/head/sha")
-        at, pull = _time(payload, "/pull_request/updated_at"), payload["pull_request"]
-        label = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
-        origin = pull["head"].get("repo")
-        home = origin.get("full_name") if isinstance(origin, dict) else None
-        return StartEvent(
-            trigger,
-            key_of("label", number, label, pull["updated_at"]) if label else pull_key(number, head),
-            at,
-            **_sender(payload),
-            number=number,
-            is_pull=True,
-            word=label,
-            head=head,
-            is_fork=home != _text(payload, "/repository/full_name"),
-            is_draft=bool(pull.get("draft")),
-        )
-
-    return read
+def _pull(payload: Mapping[str, Any], trigger: Trigger) -> StartEvent:
+    """Return an event of a pull request. All but labels are one start for each head."""
+    number, head = _number(payload, "/pull_request/number"), _text(payload, "/pull_request/head/sha")
+    at, pull = _time(payload, "/pull_request/updated_at"), payload["pull_request"]
+    label = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
+    origin = pull["head"].get("repo")
+    home = origin.get("full_name") if isinstance(origin, dict) else None
+    return StartEvent(
+        trigger,
+        key_of("label", number, label, pull["updated_at"]) if label else pull_key(number, head),
+        at,
+        **_sender(payload),
+        number=number,
+        is_pull=True,
+        word=label,
+        head=head,
+        is_fork=home != _text(payload, "/repository/full_name"),
+        is_draft=bool(pull.get("draft")),
+    )
 
 
 def _merge(payload: Mapping[str, Any]) -> StartEvent | None:
@@ -162,7 +158,7 @@ def _merge(payload: Mapping[str, Any]) -> StartEvent | None:
     is_default = _text(payload, "/pull_request/base/ref") == _text(payload, "/repository/default_branch")
     if is_default or not pull.get("merged"):  # GitHub closes the items of merges into the default branch
         return None
-    event = _pull(Trigger.MERGED)(payload)
+    event = _pull(payload, Trigger.MERGED)
     return replace(event, key=key_of("merged", event.number), at=_time(payload, "/pull_request/merged_at"))
 
 
@@ -187,9 +183,9 @@ _READERS: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], StartEvent | No
     ("issues", "edited"): _edit_event,
     ("issues", "closed"): partial(_of_issue, trigger=Trigger.CLOSED, name="closed"),
     ("push", ""): _push,
-    ("pull_request", "labeled"): _pull(Trigger.LABEL),
-    ("pull_request", "opened"): _pull(Trigger.PULL),
-    ("pull_request", "ready_for_review"): _pull(Trigger.PULL),
-    ("pull_request", "review_requested"): _pull(Trigger.REVIEW_REQUEST),
+    ("pull_request", "labeled"): partial(_pull, trigger=Trigger.LABEL),
+    ("pull_request", "opened"): partial(_pull, trigger=Trigger.PULL),
+    ("pull_request", "ready_for_review"): partial(_pull, trigger=Trigger.PULL),
+    ("pull_request", "review_requested"): partial(_pull, trigger=Trigger.REVIEW_REQUEST),
     ("pull_request", "closed"): _merge,
 }

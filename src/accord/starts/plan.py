@@ -7,20 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from accord.core.clock import timestamp
-from accord.core.errors import AccordError
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.engine.owner import Owner, next_statuses, owner_of
 from accord.engine.trust import PAUSED
 from accord.github.comments import Comment
 from accord.github.models import Issue
 from accord.github.workflows import WorkflowRun
-from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import MoveWorkItem, StatusFacts, item_state, plan_move, status_if_clear
 from accord.starts.choose import Answer, Begin, Halt, ItemFacts, StartChoice
-from accord.starts.models import ACTIVE, ITEM_INPUT, WORKFLOWS, ItemStatus, StartEvent, StatusRow, key_of
+from accord.starts.models import ACTIVE, ITEM_INPUT, WORKFLOWS, ItemStatus, StartEvent, StatusRow
 from accord.starts.status import StatusView
-from accord.text.markdown import as_code, cell
-from accord.text.redaction import Redactor
+from accord.text.markdown import as_code
 
 EYES, CONFUSED = "eyes", "confused"
 RETRY = "Comment `/accord retry` to start it again."
@@ -124,18 +121,6 @@ def start_operation(work: str, inputs: Mapping[str, str], since: datetime, *, is
     return StartWorkflow(file, adopted_if(is_started), file, given, since)
 
 
-def plan_refusal(
-    shown: ShowStatus, view: StatusView, refused: StartWorkflow, error: AccordError, redact: Redactor
-) -> tuple[ShowStatus, ...]:
-    """Return what shows in its row that GitHub refused to start a workflow; ``view`` is read afterwards."""
-    key = refused.inputs["start"]
-    row = view.status.row(key) or shown.status.row(key)
-    if row is None:
-        return ()
-    words = {"state": "failed", "result": f"setup: {cell(redact(error.message))}", "next_step": error.hint}
-    return (show_row(shown.number, view, row.model_copy(update=words)),)
-
-
 def show_row(number: int, view: StatusView, row: StatusRow) -> ShowStatus:
     """Return what shows one row of an item in the place of the same row before."""
     return ShowStatus(f"#{number}", None, view.status.with_row(row), view.comments, number=number)
@@ -156,17 +141,6 @@ def _halt(event: StartEvent, facts: ItemFacts, run: WorkflowRun | None) -> Itera
     paused = f"{said} Loops leave this pull request alone until the label `{PAUSED}` is removed."
     status = status.with_answer(event.key, paused if facts.issue.is_pull else "")
     yield ShowStatus(f"#{number}", None, status, facts.view.comments, number=number)
-
-
-def plan_spec(event: StartEvent, path: str, *, is_started: bool) -> StartWorkflow:
-    """Return the plan of an approved specification, which an earlier delivery may have started."""
-    inputs = {"request": request_of_spec(path), "run-key": run_key_of_spec(path), "start": spec_key(path, event.head)}
-    return start_operation("plan", inputs, event.at, is_started=is_started)
-
-
-def spec_key(path: str, commit: str) -> str:
-    """Return the key of the plan that a version of a specification starts."""
-    return key_of("spec", path, commit)
 
 
 def plan_ready(blocked: Iterable[tuple[Issue, StatusFacts]]) -> Iterator[MoveWorkItem]:

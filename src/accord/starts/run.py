@@ -1,13 +1,9 @@
-"""The sequence: an event, its facts, a choice, operations applied in order, and a receipt of what was done.
-
-Each operation may be repeated after a crash.
-"""
+"""The sequence: an event, its facts, a choice, and operations applied in order, each of which may be repeated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused
@@ -19,6 +15,7 @@ from accord.engine.trust import PAUSED, RefusedLabel
 from accord.github.comments import show_comment
 from accord.github.models import Conflict, NotThere
 from accord.github.once import send_once
+from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import (
     MoveWorkItem,
     StatusFacts,
@@ -50,11 +47,11 @@ from accord.starts.plan import (
     plan_choice,
     plan_closing,
     plan_ready,
-    plan_refusal,
-    plan_spec,
-    spec_key,
+    show_row,
+    start_operation,
 )
 from accord.starts.status import is_dashboard, write_body
+from accord.text.markdown import cell
 
 MOST_SPECS = 10
 """Plans that one push starts; the summary names the rest."""
@@ -75,10 +72,7 @@ def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool =
 
 
 def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> bool:
-    """Apply operations and record them; return whether GitHub refused to start a workflow.
-
-    The status comment that announced the workflow shows the refusal then.
-    """
+    """Apply operations and record them; return whether GitHub refused to start a workflow, which a comment shows."""
     entries, error = _apply_operations(context, operations, is_dry_run=is_dry_run)
     receipt.end(entries, error, is_dry_run=is_dry_run)
     hint = "Nothing to do: only the reaction is left out."
@@ -90,8 +84,10 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
         return False
     shown = next((each for each in operations[position::-1] if isinstance(each, ShowStatus)), None)
     if shown is not None:
-        view = context.view(shown.number)
-        correct(context, plan_refusal(shown, view, refused, error, context.redact), receipt)
+        view, key = context.view(shown.number), refused.inputs["start"]
+        words = {"state": "failed", "result": f"setup: {cell(context.redact(error.message))}", "next_step": error.hint}
+        if row := view.status.row(key) or shown.status.row(key):
+            correct(context, [show_row(shown.number, view, row.model_copy(update=words))], receipt)
     return True
 
 
@@ -187,9 +183,12 @@ def _plan_ticks(context: StartContext, event: StartEvent) -> Planned:
 
 def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
     paths = approved_specs(context, event)
-    chosen = paths[:MOST_SPECS]
-    find = partial(find_run, context.github, WORKFLOWS["plan"], since=event.at)
-    plans = [plan_spec(event, path, is_started=find(spec_key(path, event.head)) is not None) for path in chosen]
+    chosen, plans = paths[:MOST_SPECS], list[Operation]()
+    for path in chosen:
+        key = key_of("spec", path, event.head)
+        is_started = find_run(context.github, WORKFLOWS["plan"], key, event.at) is not None
+        inputs = {"request": request_of_spec(path), "run-key": run_key_of_spec(path), "start": key}
+        plans.append(start_operation("plan", inputs, event.at, is_started=is_started))
     reason = "" if chosen else "The push changed no specification with `status: approved`."
     if len(paths) > len(chosen):
         reason = f"One push starts {MOST_SPECS} plans at most. Not started: {', '.join(paths[MOST_SPECS:])}."
