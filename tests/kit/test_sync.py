@@ -1,7 +1,5 @@
 import base64
-import gzip
 import itertools
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -148,29 +146,6 @@ def test_a_repository_in_step_costs_one_request_and_gets_nothing_written(tmp_pat
         synced = sync(stage)
         assert (synced.outcome, synced.pull) == (ManyOutcome.UNCHANGED, None)
         assert [method for method, *_ in stage.server.requests] == ["GET"]
-
-
-@pytest.mark.slow
-def test_a_manifest_that_another_zlib_packed_is_not_pushed_again(stage: Stage) -> None:
-    sync(stage)
-    document = json.loads(text_at(stage, PLACE, "accord/sync"))
-    packed = gzip.compress(gzip.decompress(base64.b64decode(document["files"])), 1)
-    again = json.dumps(document | {"files": base64.b64encode(packed).decode()})
-    tree = stage.get(f"/repos/{CONSUMER}/git/trees/{tip(stage)}", recursive="1")["tree"]
-    entries = [
-        {"path": e["path"], "mode": e["mode"], "type": "blob", "sha": e["sha"]} for e in tree if e["type"] == "blob"
-    ]
-    repacked = [entry for entry in entries if entry["path"] != PLACE]
-    repacked.append({"path": PLACE, "mode": "100644", "type": "blob", "content": again})
-    held = stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")
-    made = stage.send("POST", f"/repos/{CONSUMER}/git/trees", tree=repacked)
-    parents = [parent["sha"] for parent in held["parents"]]
-    commit = stage.send(
-        "POST", f"/repos/{CONSUMER}/git/commits", message=held["message"], tree=made["sha"], parents=parents
-    )
-    stage.send("PATCH", f"/repos/{CONSUMER}/git/refs/heads/accord/sync", sha=commit["sha"], force=True)
-    before = writes(stage)
-    assert (sync(stage).outcome, writes(stage), tip(stage)) == (ManyOutcome.UNCHANGED, before, commit["sha"])
 
 
 @pytest.mark.slow

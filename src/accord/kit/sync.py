@@ -6,12 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field
 from typing import Any
 
 from accord.core.clock import Clock
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
+from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.frozen import Frozen
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
@@ -150,7 +149,7 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     if PLACE not in entries:
         message = f"The repository has no {PLACE}, so it does not have the kit."
         raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
-    manifest = read_manifest(_text(github, PLACE, commit))
+    manifest = read_manifest(_decode(github.file(PLACE, commit)))
     check_version(manifest, kit.version)
     kit, pin, _ = for_repository(kit, pin, manifest)
     texts = [with_pin(text, manifest.pin) for text in manifest.files.values()]
@@ -166,7 +165,7 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
             if entry.kind != "blob" or entry.mode == "120000":
                 message = f"{path} is not a plain file in this repository."
                 raise Refused(message, hint="Replace the link or folder by a file.")
-            files[path] = known.get(entry.sha) or _text(github, path, commit)
+            files[path] = known.get(entry.sha) or _decode(github.file(path, commit))
     modes = {path: entries[path].mode for path in files}
     files |= {path: "" for path in CONFIG_PATHS[:1] if path in entries}
     return Consumer(repository.default_branch, commit, root.sha, manifest, files, modes)
@@ -188,10 +187,6 @@ def blob_of(text: str) -> str:
     return blob_id(text.encode("utf-8", "surrogateescape"), "sha1")
 
 
-def _text(github: GitHub, path: str, commit: str) -> str:
-    return _decode(github.file(path, commit))
-
-
 def _decode(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
@@ -208,12 +203,8 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
     is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
     entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
     blobs = {path: entry.sha for path, entry in entries.items()}
-    wanted = {file.path: None if file.after is None else blob_of(file.after) for file in plan.files}
-    is_wanted = all(blobs.get(path) == blob for path, blob in wanted.items())
-    if is_wanted and blobs.get(PLACE) != blob_of(manifest_text(plan.manifest)):
-        is_wanted = False
-        with suppress(BrokenContract):  # another version of zlib may have packed the same
-            is_wanted = PLACE in blobs and read_manifest(_text(github, PLACE, tip)) == plan.manifest
+    texts = {PLACE: manifest_text(plan.manifest), **{file.path: file.after for file in plan.files}}
+    is_wanted = all(blobs.get(path) == (None if text is None else blob_of(text)) for path, text in texts.items())
     return Proposal(tip, is_ours, is_wanted, pulls)
 
 
