@@ -37,7 +37,7 @@ from accord.missions.projects import PARTS, SPECS, mission_entries, mission_slug
 from accord.missions.replay import lets_start, people_of
 
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
-_LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9])(.*)", re.IGNORECASE)
+_LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9]).*", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _MOST_KNOWN = 200
 _FRONTMATTER = re.compile(rb"\A---[ \t]*\r?(\n.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -206,7 +206,7 @@ def _unread(path: Path, mission: Mission) -> Finding | None:
     """Return why a file is not a work package; None for one that does not seem to be one, or belongs to one."""
     like, is_text = _LIKE_WP_FILE.fullmatch(path.name), path.suffix.lower() in ("", ".md", ".markdown")
     head = _split(path.read_bytes()) if is_text and not like and path.is_file() and os.access(path, os.R_OK) else None
-    wp_id, rest = (f"WP{int(like[1]):02}", like[2].removesuffix(path.suffix)) if like else ("", "")
+    wp_id = f"WP{int(like[1]):02}" if like else ""
     if (not like and not (head and _WP_KEY.search(head[1]))) or (not is_text and wp_id in mission.files):
         return None
     file = path.relative_to(mission.folder).as_posix()
@@ -215,10 +215,7 @@ def _unread(path: Path, mission: Mission) -> Finding | None:
     message = f"`{file}` is not read: work packages are files `tasks/WP##-NAME.md`, with two or more digits."
     if wp_id in mission.files and file.count("/") != 1:
         return warning("work-package-not-read", message, hint=f"Nothing to do if it is not another {wp_id}.")
-    name = f"{wp_id}{rest}.md"
-    is_free = rest[:1] in ("", "-", "_") and not (mission.folder / "tasks" / name).exists()
-    renamed = f"Rename it to `tasks/{name}`, and let its `work_package_id` be {wp_id}."
-    hint = renamed if like and is_free else "Rename it so, with a free number, and correct `work_package_id`."
+    hint = "Rename it so, with a free number, and correct `work_package_id`."
     return Finding("work-package-not-read", message, hint=hint)
 
 

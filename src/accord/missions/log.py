@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
@@ -124,8 +123,9 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[list[str],
         named = [name.decode() for name in _WP_ID.findall(line)]
         message, hint = OF_ARRAY if is_of_array(line) else _GLUED if len(named) > 1 else _DAMAGED
         return [*dict.fromkeys(named or [""])], Finding("event-invalid", message, line=number, hint=hint)
-    kind = _other_kind(value)
-    if kind is not None:
+    kind = next((text for name in _KINDS if isinstance(text := value.get(name), str) and text), "")
+    is_other = "event_type" in value or kind == "annotation" or kind.lower().startswith("retrospective")
+    if is_other or not any(name in value for name in _LANES):
         return kind
     try:
         if value.get("kind"):
@@ -137,14 +137,6 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[list[str],
         message = f"The line is not an event. {first.path}: {first.message}"
         found = Finding("event-invalid", message, line=number, hint=first.hint)
         return [wp_id if isinstance(wp_id, str) else ""], found
-
-
-def _other_kind(value: Mapping[str, Any]) -> str | None:
-    """Return the kind of a line that is not about a status, empty where it names none; None for an event."""
-    named = (text for name in _KINDS if isinstance(text := value.get(name), str) and text)
-    kind = next(named, "")
-    is_known = "event_type" in value or kind == "annotation" or kind.lower().startswith("retrospective")
-    return kind if is_known or not any(name in value for name in _LANES) else None
 
 
 def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:

@@ -131,26 +131,19 @@ def start(
         workspace = resolve_workspace(mission, wp_id)
         if events and workspace.branch_name:
             events[-1]["policy_metadata"] = {RECORDED: workspace.branch_name}
-        base, steps, warnings = _plan_workspace(mission, workspace, source)
+        base, steps, warnings = "", tuple[LaneOperation, ...](), tuple[str, ...]()
+        if workspace.branch_name:
+            git = git_of(mission, wp_id)
+            facts = lane_facts(mission, workspace, git)
+            steps, base = plan_lane(facts), "" if facts.has_branch else facts.base
+            is_new = bool(base) and workspace.branch_name not in base  # else it continues the branch at origin
+            lacking = missing_work(mission, wp_id, git, base or f"refs/heads/{facts.branch}", is_new=is_new)
+            warnings = lane_warnings(facts, lacking, is_again=is_new and source == "in_progress")
         if not is_dry_run:
             for step in steps:
                 _carry_out(Git(mission.root, inherited=lock), step, storage)
             append_events(mission, events, storage)
     return StartResult(source, workspace, steps, events, base, warnings)
-
-
-def _plan_workspace(
-    mission: Mission, workspace: ResolvedWorkspace, source: WorkPackageStatus
-) -> tuple[str, tuple[LaneOperation, ...], tuple[str, ...]]:
-    if not workspace.branch_name:
-        return "", (), ()
-    git = git_of(mission, workspace.wp_id)
-    facts = lane_facts(mission, workspace, git)
-    steps = plan_lane(facts)
-    base = "" if facts.has_branch else facts.base
-    is_new = bool(base) and workspace.branch_name not in base  # else it continues the branch at origin
-    lacking = missing_work(mission, workspace.wp_id, git, base or f"refs/heads/{facts.branch}", is_new=is_new)
-    return base, steps, lane_warnings(facts, lacking, is_again=is_new and source == "in_progress")
 
 
 def lane_warnings(facts: LaneFacts, lacking: Iterable[MissingWork], *, is_again: bool) -> tuple[str, ...]:
