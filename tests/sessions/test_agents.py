@@ -40,7 +40,7 @@ from accord.sessions.folder import Session, read_session, status_of
 from accord.sessions.folder_rules import check_session
 from accord.sessions.machine import INTEGRATION
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
-from accord.sessions.next_moves import next_moves, task_moves
+from accord.sessions.next_moves import task_moves
 from accord.sessions.outputs import apply_output, plan_output
 from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path, parse_setting
 from accord.sessions.questions import UserQuestion
@@ -196,20 +196,6 @@ def test_no_agent_works_while_the_status_breaks_its_rules(tmp_path: Path, code: 
         with pytest.raises(BrokenContract) as caught:
             change()
         assert [one.code for one in caught.value.findings] == [code]
-
-
-@pytest.mark.parametrize("name", ["spec.md", "acceptance.json", "architecture.md", "tasks.yaml"])
-@pytest.mark.parametrize("task_status", ["not-started", "in-progress", "implemented"])
-def test_an_agent_is_proposed_only_where_the_files_that_it_needs_are_whole(
-    tmp_path: Path, name: str, task_status: str
-) -> None:
-    folder = implementing(tmp_path, task_status)
-    (folder / name).write_text("{")
-    session = read_session(folder)
-    steps = {move.step for move in next_moves(session) if move.step.name == "dispatch"}
-    assert steps
-    for step in steps:
-        assert agent_input(session, step.task, step.role)
 
 
 def test_a_session_that_changed_no_file_gets_its_review(tmp_path: Path) -> None:

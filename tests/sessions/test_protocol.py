@@ -95,24 +95,6 @@ def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_pat
     assert entry(folder, "UD-3")["status"] == "cancelled"
 
 
-def test_an_answer_repeated_after_a_crash_is_in_the_history_once(tmp_path: Path) -> None:
-    folder = gate(tmp_path)
-    before = (folder / "status.json").read_bytes()
-    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
-    lines = (folder / "approve-design-history.jsonl").read_bytes()
-    later = clock()
-    later.sleep(60)
-    for again in (
-        lambda: run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"}),
-        lambda: run.resume(writer(folder)),
-    ):
-        (folder / "status.json").write_bytes(before)
-        again()
-        assert (folder / "approve-design-history.jsonl").read_bytes() == lines
-        assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
-    assert run.resume(writer(folder)).next == "verify-correction"
-
-
 class Overtaken(Disk):
     """A disk on which another process has written the status right before it is to be written."""
 

@@ -54,13 +54,6 @@ def found(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_valid_session_has_no_findings(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
-    assert found(folder) == []
-    kinds = ["session", "session-status", "session-tasks", "session-acceptance"]
-    assert [kind for _, kind, _ in check_session(folder)][:4] == kinds
-
-
 def test_a_session_as_tools_leave_it_is_read_whole() -> None:
     session = read_session(WILD)
     assert found(WILD) == []
@@ -366,24 +359,23 @@ def test_a_task_that_no_agent_worked_on_keeps_a_session_with_records_from_integr
     advance(writer(folder), "INTEGRATE", role="Orchestrator")  # other tools keep the records
 
 
-@pytest.mark.parametrize(("reviewed", "codes"), [(("T-001", "T-002"), []), (("T-001",), ["session-altered"])])
 @pytest.mark.parametrize("vary", [lambda _: {}, lambda i: {"security_concerns": i}, lambda i: {"ticket": i}])
 def test_a_change_with_many_outputs_is_judged_in_proportion_to_them(
-    tmp_path: Path, reviewed: tuple[str, ...], codes: list[str], vary: Callable[[int], dict[str, int]]
+    tmp_path: Path, vary: Callable[[int], dict[str, int]]
 ) -> None:
     texts = {"tasks.yaml": done(), "outputs.jsonl": WORKED_ON}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, mode="full", texts=texts)
     before = read_session(folder)
     by_hand(folder, current_state="INTEGRATE")
-    spent, roles = ["retry-budget", "session-altered"], (("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
-    passed = "".join(outputs(*roles, task=task) for task in reviewed)
+    passed = outputs(("Reviewer", "OK"), ("QA", "OK"), ("Security", "OK"))
 
     def judge(size: int) -> None:
         more = {"waived_reviews": ["QA"]}  # by the Orchestrator
         said = (("Coder", "OK"), ("Reviewer", "FAIL"), ("Orchestrator", "OK"))
         failed = [outputs(*said, **more, **vary(i)) for i in range(size)]
         (folder / "outputs.jsonl").write_text(WORKED_ON + "".join(failed) + passed + failed[0])
-        assert [one.code for one in hand_edits(before, read_session(folder))] == [*codes, *spent]
+        codes = [one.code for one in hand_edits(before, read_session(folder))]
+        assert codes == ["session-altered", "retry-budget", "session-altered"]
 
     assert not grows_too_fast(judge, 1_000, noticed=0.1)
 

@@ -26,19 +26,17 @@ _SEVERITY_KEYS = ("severity", "level", "risk")
 _WORD = rf"({'|'.join(name for name in _BY_GRADE if name != 'note')})\b"
 _RISK = "(?:[ -](?:severity|risk))"
 _SECURITY = re.compile(r"\bsecurity\b", re.IGNORECASE)
+_MORE = r"(?:[*`_]*[ -]security\b[^:.|\n]{0,60}|\s*\([^)\n]{0,60}\))?"
+"""More words of a label: what is about security, and a parenthesis."""
 _LABELS = (
-    re.compile(rf"\A[\W\d_]*(?:security\b[\W_]*)?{_WORD}(?:{_RISK}\b|[\])*`_]*\s*(?:[:\]|]|[-\u2013\u2014]\s|\Z))"),
+    re.compile(
+        rf"\A[\W\d_]*(?:security\b[\W_]*)?{_WORD}(?:{_RISK}\b|{_MORE}[\])*`_]*\s*(?:[:\]|]|[-\u2013\u2014]\s|\Z))"
+    ),
+    re.compile(rf"\A[\W\d_]*security[\s*_`]*[:\])][\s*_`]*{_WORD}"),
     re.compile(rf"\b(?:severity|risk)\b(?: is)?[\s:=*_`\"']{{1,6}}{_WORD}"),
     re.compile(rf"[(\[]{_WORD}{_RISK}?[)\]]"),
 )
 """A severity that begins a text, or that ``severity`` or brackets mark as one."""
-_GRAVE_WORD = rf"(?P<name>{'|'.join(sorted(_GRAVE))}){_RISK}?(?![\w-])"
-_GRAVE_LABEL = re.compile(
-    rf"[\W\d_]*(?P<label>(?:security\b[\W_]*)?{_GRAVE_WORD}(?:[^:.!?;\n]|[:.](?=\w)){{0,120}}?)"
-    rf"(?::(?=[\s*_`]|\Z)|\s[-\u2013\u2014]\s)[\s*_`]*(?P<value>[^,;.|()\n]*)"
-)
-"""A label that begins with a grave severity, such as ``Critical security issue:``, with the beginning of its value."""
-_GRAVE_SECURITY = re.compile(rf"[\W\d_]*(?P<label>security)[\s*_`]*[:\])][\s*_`]*{_GRAVE_WORD}")
 _NONE = "none|nothing|zero|nil|no|n/a"
 _KINDS = rf"(?:\s+(?:{'|'.join(_BY_GRADE)}|security|or|and))*"
 _FINDINGS = r"(?:\s+(?:findings?|concerns?|issues?|risks?|vulnerabilit(?:y|ies)|found|detected|identified))+"
@@ -47,7 +45,7 @@ _NOTHING = rf"(?:(?:{_NONE}|not){_KINDS}{_FINDINGS}|{_NONE})"
 _IS_NOTHING = re.compile(rf"(?:0(?: \w+)?|false|\[\]|{{}}|{_NOTHING}|)\.?", re.IGNORECASE)
 _COUNTS = (
     re.compile(
-        rf"\b{_WORD}{_RISK}?(?:[\])][*`_]*(?:\s*[:=\u2013\u2014-])?|[*`_]*\s*[:=\u2013\u2014-])"
+        rf"\b{_WORD}{_RISK}?{_MORE}(?:[\])][*`_]*(?:\s*[:=\u2013\u2014-])?|[*`_]*\s*[:=\u2013\u2014-])"
         rf"\s*(\d+(?:\s+\w+)?|{_NOTHING})\s*(?=[,;.|()\n]|\Z)"
     ),
     re.compile(rf"\b{_WORD}{_RISK}?[*`_]*[ \t]*\|[ \t]*[*`_]*(\d+(?:\s+\w+)?|{_NOTHING})(?=[*` \t|-]*(?:\n|\Z))"),
@@ -92,7 +90,7 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
     for part, key in (("gates", "security_concerns"), ("artifacts", "findings"), ("artifacts", "review_comments")):
         is_security = part == "gates" or role == "Security"
         for i, entry in enumerate(getattr(getattr(output, part), key)):
-            severity, place = severity_of(entry, is_security=is_security), pointer(part, key, i)
+            severity, place = severity_of(entry), pointer(part, key, i)
             fields = entry.items() if isinstance(entry, dict) else [("", entry)]
             says_security = any(_SECURITY.search(f"{key} {text}") for key, text in fields if not _is_nothing(text))
             if severity in _GRAVE and (is_security or says_security):
@@ -110,10 +108,9 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
         yield warning("severity-missing", message, unread[0], hint=hint)
 
 
-def severity_of(entry: ReviewEntry, *, is_security: bool = True) -> str:
+def severity_of(entry: ReviewEntry) -> str:
     """Return the gravest severity that a finding or concern names, by a field, or in a text by a label.
 
-    A label of more words, such as ``High CPU usage:``, counts only where it or the whole text is about security.
     It is `none` where there is nothing, or none of each severity that it names; empty where no severity can be read.
     """
     if isinstance(entry, dict):
@@ -131,18 +128,8 @@ def severity_of(entry: ReviewEntry, *, is_security: bool = True) -> str:
             parts += count.findall(text)
             text = count.sub("", text)
         parts += [(name, 1) for label in _LABELS for name in label.findall(text)]
-        parts += _labelled_severities(text, is_security=is_security)
     names = [name for name, value in parts if not _is_nothing(value)]
     return max(names, key=_BY_GRADE.index, default="none" if parts else "")
-
-
-def _labelled_severities(text: str, *, is_security: bool) -> Iterator[tuple[str, str]]:
-    """Yield the grave severities that labels begin with, up to the first label with a value that says something."""
-    start, value = 0, "none"
-    while _is_nothing(value) and (match := _GRAVE_LABEL.match(text, start) or _GRAVE_SECURITY.match(text, start)):
-        start, value = match.end(), match.groupdict().get("value", "found")
-        if is_security or _SECURITY.search(match["label"]):
-            yield match["name"], value
 
 
 def _is_nothing(value: object) -> bool:
