@@ -155,21 +155,21 @@ def receive(call: Call, body: bytes) -> bytes:
         start += length
     if pack := body[start + 4 :]:
         call.bare.git("unpack-objects", "-q", data=pack)
-    report, said = _packet("unpack ok\n"), ""
-    for command in commands:
-        if command.startswith(b"shallow "):
-            continue
-        old, new, ref = command.partition(b"\0")[0].decode(errors="surrogateescape").split()
-        reason, words = _move_ref(call, ref, old, new)
-        report += _packet(f"ng {ref} {reason}\n" if reason else f"ok {ref}\n")
-        said += words
+    words = (line.partition(b"\0")[0].decode(errors="surrogateescape").split() for line in commands)
+    changes = [(ref, old, new) for old, new, ref in (each for each in words if each[0] != "shallow")]
+    verdicts = [_refusal_of(call, *change) for change in changes]
+    stops = any(reason for reason, _ in verdicts) and any(b" atomic" in line for line in commands)
+    report, said = _packet("unpack ok\n"), "".join(text for _, text in verdicts)
+    for change, (reason, _) in zip(changes, verdicts, strict=True):
+        found = reason or ("atomic push failure" if stops else _move_ref(call, *change))
+        report += _packet(f"ng {change[0]} {found}\n" if found else f"ok {change[0]}\n")
     sent = ((b"\x02", said.encode()), (b"\x01", report + _FLUSH if commands else b""))
     parts = (band + text[at : at + MOST_IN_A_LINE] for band, text in sent for at in range(0, len(text), MOST_IN_A_LINE))
     return b"".join(map(_packet, parts)) + _FLUSH
 
 
-def _move_ref(call: Call, ref: str, old: str, new: str) -> tuple[str, str]:
-    """Move a ref, or return why GitHub refuses that, and what it writes about it."""
+def _refusal_of(call: Call, ref: str, old: str, new: str) -> tuple[str, str]:
+    """Return why GitHub refuses to move a ref, and what it writes about that; empty where it does not."""
     user = call.user
     if ref.startswith("refs/pull/"):
         return "deny updating a hidden ref", ""
@@ -192,11 +192,16 @@ def _move_ref(call: Call, ref: str, old: str, new: str) -> tuple[str, str]:
     if problem := protection_problem(call, ref, old, new):
         words = f"error: GH006: Protected branch update failed for {ref}.\nerror: {problem}\n"
         return "protected branch hook declined", words
+    return "", ""
+
+
+def _move_ref(call: Call, ref: str, old: str, new: str) -> str:
+    """Move a ref, or return why git cannot."""
     try:
         call.bare.set_ref(ref, new, old)
     except GitFailed as error:
-        return error.stderr.strip().rpartition("fatal: ")[2].replace("\n", " "), ""
-    return "", ""
+        return error.stderr.strip().rpartition("fatal: ")[2].replace("\n", " ")
+    return ""
 
 
 def _packet(line: bytes | str) -> bytes:

@@ -121,6 +121,8 @@ def test_protected_branches_are_protected(git: Git) -> None:
             assert f"remote: error: GH006: Protected branch update failed for refs/heads/{branch}." in written, written
             assert f"remote: error: {reason}" in written, written
             assert f"{branch} (protected branch hook declined)" in written, written
+    git("push", "--atomic", git.url("writer"), "other:refs/heads/apart", ":strict", ok=False)
+    assert "apart" not in branches(git), "an atomic push moves all refs or none"
 
 
 FLOWS = [
