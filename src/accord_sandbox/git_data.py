@@ -28,6 +28,9 @@ from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.repositories import check_change
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, or_404, schema_violation
 
+MOST_TREE_ENTRIES = 100_000
+"""Larger trees are refused ("Get a tree", limits of the tree array)."""
+
 _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
 _FOLDER = "040000"
@@ -155,6 +158,8 @@ def create_tree(call: Call) -> ApiResponse:
     entries = call.fields.value_of("tree")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
+    if len(entries) > MOST_TREE_ENTRIES:
+        raise Refusal(422, "Sorry, your request is too large to process.")
     paths = [path for entry in entries if isinstance(path := entry.get("path"), str)]
     holds = any(path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/") for path in paths)
     call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
