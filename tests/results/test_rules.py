@@ -406,10 +406,6 @@ UNLABELLED = (
 STEERING = "diff --git a/AGENTS.md b/AGENTS.md\n--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-a\n+b\n"
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     (plan(task("a", "#5"), close=["5"]), [("closed-reference", "/create/0/blockedBy/0")]),
-    (
-        plan(task("b-c"), task("a", out_of_scope="- x/b — owned by b-c.\n- x/a (owned by b-c)\n- x/c (owned by a d)")),
-        [("unknown-reference", "/create/1/body")],
-    ),
     (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
     (
         plan(

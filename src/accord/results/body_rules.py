@@ -165,7 +165,6 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
-    """Find what the author of a body left of the template."""
     criteria = {section.line for section in body.below(CRITERIA)}
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
@@ -186,7 +185,6 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
-    """Return the message and the hint for a section that is missing."""
     wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:
         if is_same(section.title, heading.title):
@@ -210,6 +208,5 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 
 def _source_of(body: Body, top: Section) -> str:
-    """Return the text below the heading of a section, with the sections in it."""
     end = next((each.line - 1 for each in body.sections if each.line > top.line and each.level <= top.level), None)
     return "\n".join(body.text.replace("\r\n", "\n").split("\n")[top.line : end])

@@ -149,7 +149,6 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
 
 
 def _titles(text: str, whole: str) -> list[_Label]:
-    """Return the titles of options that count, such as Option 1 and Option 2, else a table of options."""
     titles, tables = list[_Label](), list[_Label]()
     for hit in _TITLE.finditer(text):
         label, sign, count = _Label((whole,), hit.start(), hit.start()), hit["sign"], len(titles)
@@ -161,7 +160,6 @@ def _titles(text: str, whole: str) -> list[_Label]:
 
 
 def _all_labels(text: str, vocabulary: Vocabulary, whole: str) -> tuple[list[_Label], set[str]]:
-    """Return all labels of a text, and the parts that surely have one."""
     labels = list(_line_labels(text, vocabulary))
     if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
         labels += _labels_in_lines(text, vocabulary)
@@ -225,7 +223,6 @@ def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
 
 
 def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
-    """Yield the labels with which lines and cells begin."""
     lines = text.splitlines(keepends=True)
     start, top = 0, -1
     for i, line in enumerate(lines):
@@ -276,7 +273,6 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
 
 
 def _is_row(head: str) -> bool:
-    """Return whether the head of a table is a part and its text, and not the names of its columns."""
     text = " ".join(head[slice(*cell)].strip() for cell in [*_cells(head)][1:])
     return not (text.isalpha() and text.istitle())
 
@@ -287,7 +283,6 @@ def is_table_rule(line: str) -> bool:
 
 
 def _cells(line: str) -> Iterator[tuple[int, int]]:
-    """Yield where each cell of a row begins and ends."""
     bars = [bar.start() for bar in re.finditer(r"\|", line)]
     ends = bars[1:] if line.rstrip().endswith("|") else [*bars[1:], len(line)]
     return ((begin + 1, end) for begin, end in zip(bars, ends, strict=False))

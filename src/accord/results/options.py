@@ -117,7 +117,6 @@ def _in_layout(text: str) -> tuple[str, ...]:
 
 
 def _is_none(option: str) -> bool:
-    """Return whether a word such as none is in the place of an option's name."""
     name = seen_text(_BREAK.split(option[sign.end() :] if (sign := _NAME.match(option)) else option)[0])
     return bool(_LETTER.search(name)) and is_nothing(name)
 
@@ -143,7 +142,6 @@ def _trade_off_gaps(options: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _is_part(text: str) -> bool:
-    """Return whether a text begins with the label of a part of an option, such as ``Pros:``."""
     return _OF_PART.match(text) is not None
 
 
@@ -198,7 +196,6 @@ def _ends_with_colon(text: str, start: int) -> bool:
 
 
 def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """Return the text behind each mark, up to the next one."""
     ends = [*(start for start, _ in starts[1:]), len(text)]
     pieces = (text[begin:end].strip() for (_, begin), end in zip(starts, ends, strict=False))
     return tuple(piece for piece in pieces if _LETTER.search(piece))
@@ -220,6 +217,5 @@ def _texts_that_count(text: str) -> tuple[str, ...]:
 
 
 def _clauses(text: str) -> tuple[str, ...]:
-    """Return the clauses of a text without a list."""
     pieces = [text] if any(_MARK.match(text, line.end()) for line in _LINE.finditer(text)) else _CLAUSE_END.split(text)
     return tuple(piece.strip() for piece in pieces if _LETTER.search(piece))

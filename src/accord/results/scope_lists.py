@@ -189,7 +189,6 @@ def _collect(entry: _Entry, folder: str, is_below: bool, tree: _Tree) -> list[st
 
 
 def _is_apart(path: str, folder: str) -> bool:
-    """Return whether a path below a folder may stand for itself, as it has another one."""
     return "/" in path and path.split("/")[0] not in (folder.split("/")[0], "..")
 
 
@@ -311,7 +310,6 @@ def _leaves_out(text: str, known: Set[str] | None) -> bool:
 
 
 def _read(text: str, line: int, known: Set[str] | None) -> _Entry:
-    """Read the paths of an entry's head, and note what the words beside them say."""
     words = [] if _DRAWN.search(text) else [*entry_words(text.replace(GUARD, ""))]
     letters = head_letters(words, is_out=known is not None)
     head, kinds = [*letters], "".join(letters.values())

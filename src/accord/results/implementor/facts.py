@@ -234,7 +234,6 @@ def _describe(
 
 
 def _workflows_at(git: Git, base: str) -> str:
-    """Return the text of a commit's workflows."""
     return git.attempt("grep", "-h", "-I", "-e", "", base, "--", ".github/workflows").stdout.decode("utf-8", "replace")
 
 

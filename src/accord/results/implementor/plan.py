@@ -202,7 +202,6 @@ def plan_refused_push(plan: RevisionPlan, facts: RevisionFacts, problem: Refused
 
 
 def _plan_request(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
-    """Plan the comment and the label by which a work item asks for a person; nothing for an older result."""
     asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
         return asked
@@ -224,7 +223,6 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequen
 
 
 def _is_older_than_comment(facts: RevisionFacts) -> bool:
-    """Return whether our comment on the work item is about a later result."""
     comment = our_comment(facts, facts.comments or ())
     return comment is not None and facts.token in runs_before(comment.body, OUTCOME)
 
@@ -280,7 +278,6 @@ def _first_paths(paths: Sequence[str]) -> str:
 
 
 def _path_list(paths: Sequence[str], sanitizer: TextSanitizer) -> str:
-    """Return a list of paths in Markdown."""
     lines = [f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN]]
     more = len(paths) - _PATHS_SHOWN
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
@@ -317,7 +314,6 @@ def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: I
 
 
 def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
-    """Return what people read first in the pull request, empty without a conflict."""
     paths = branch.conflict.paths if branch.conflict else branch.marked
     onto = as_code(branch.conflict.onto) if branch.conflict else "another change, whose markers are still there"
     shown = [_path_as_code(path, sanitizer) for path in paths]
@@ -350,7 +346,6 @@ def _base_findings(facts: RevisionFacts, pull: Pull | None) -> Iterator[Finding]
 
 
 def _branch_findings(branch: Branch, name: str) -> list[Finding]:
-    """Return the warnings about a conflict, and about earlier results that are replaced."""
     if branch.is_replacement:
         message = f"The patch was not made on `{name}`, so its files replace those of earlier results there."
         return [warning("result-replaced", message, "/patch", hint="Take lost parts from the branch's history.")]

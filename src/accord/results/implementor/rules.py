@@ -157,7 +157,6 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
 
 
 def _label_gaps(reading: Reading, *lines: str) -> tuple[str, str]:
-    """Return the message and the hint for a text with one label at most, by the lines that it needs."""
     found = [line for line in lines if line.lower() in reading.parts]
     labels = f"only the label `{found[0]}`" if len(found) == 1 else "no labels"
     *most, last = (f"`{line}:`" for line in lines if [line] != found)
@@ -225,7 +224,6 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 
 def _check_validation(summary: str) -> Iterator[Finding]:
-    """Check that a summary names the step, the attempts and the reason."""
     reading = read_parts(unwrapped_text(summary), _VALIDATION)
     needed = {
         "step": "the validation step that failed",

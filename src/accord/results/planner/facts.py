@@ -75,6 +75,14 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     existing = {number: read(number) for number in _referenced_numbers(plan)}
     owners = {number for owner, _ in numbered_owners(plan) if (number := item_number(owner))}
     own = frozenset(issue.number for issue in run.own)
+    repeated = [
+        warning(
+            "item-repeated",
+            f"#{kept.number} and #{twin.number} are the same item of this run. #{kept.number} counts.",
+            hint="Close the other.",
+        )
+        for kept, twin in matches.repeated
+    ]
     return PlanFacts(
         identity,
         token,
@@ -86,7 +94,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
         _blockers(github, plan, matches.items, token),
         tuple(each for each in _open_items(github, plan, items, run) if each.number not in own | identified.keys()),
         labels,
-        (*run.findings, *map(_repeated_item, matches.repeated)),
+        (*run.findings, *repeated),
         missing_request=requested if requested and read(requested) is None else 0,
         identified=identified,
     )
@@ -119,12 +127,6 @@ def own_issues(candidates: Iterable[Issue], token: str, identity: Identity) -> t
         else:
             findings.append(foreign_marker(f"#{issue.number}", issue.author, identity, is_bot=issue.author_is_bot))
     return own, findings
-
-
-def _repeated_item(pair: tuple[Issue, Issue]) -> Finding:
-    kept, twin = (f"#{issue.number}" for issue in pair)
-    message = f"{kept} and {twin} are the same item of this run. {kept} counts."
-    return warning("item-repeated", message, hint="Close the other.")
 
 
 def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Run) -> Iterable[Issue]:

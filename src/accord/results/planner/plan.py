@@ -110,6 +110,13 @@ def plan_operations(
     named = (existing_issue(reference, facts) for reference in plan.result.close)
     closable = (issue for issue in named if issue and not is_reopened(issue, facts))
     closes = [CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in closable]
+    targets = ((each, existing_issue(each.work_item_id, facts)) for each in plan.result.update)
+    updates = [
+        UpdateWorkItem(f"#{issue.number}", skipped_if(compared.is_settled or not compared.parts), issue, update)
+        for update, issue in targets
+        if issue and (update.body is not None or update.labels is not None)
+        for compared in [compare_update(update, issue, plan, facts, facts.items)]
+    ]
     return [
         *creates,
         *_removals(plan, facts, comparisons),
@@ -118,12 +125,11 @@ def plan_operations(
         *_names(plan, facts, comparisons, order),
         *vanished,
         *closes,
-        *_updates(plan, facts),
+        *updates,
     ]
 
 
 def _removals(plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison]) -> Iterator[RemoveDependency]:
-    """Plan the removal of dependencies that accord added and the plan has no longer."""
     names = {issue.number: name for name, issue in facts.items.items()}
     for item in plan.items:
         comparison = comparisons.get(item.temp_id)
@@ -172,11 +178,3 @@ def _names(
             late.add(item.temp_id)
         numbered |= {item.temp_id}
     return [NameOwners(item.temp_id, None) for item in plan.items if item.temp_id in late]
-
-
-def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
-    for update in plan.result.update:
-        issue = existing_issue(update.work_item_id, facts)
-        if issue and (update.body is not None or update.labels is not None):
-            found = compare_update(update, issue, plan, facts, facts.items)
-            yield UpdateWorkItem(f"#{issue.number}", skipped_if(found.is_settled or not found.parts), issue, update)

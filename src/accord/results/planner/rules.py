@@ -243,7 +243,6 @@ def _unknown_name(reference: str, plan: Plan, own: str, path: str, count: int, s
 
 
 def _number_hint(reference: str, other: str) -> str:
-    """Return the hint to use the number that a reference has, else another hint."""
     like = _LIKE_NUMBER.fullmatch(reference.strip())
     where = " if that is an issue of this repository" if like and like[1] else ""
     return f"Use `{like[2]}`{where}." if like else other
@@ -262,7 +261,6 @@ def _bodies(result: PlannerResult) -> Iterator[tuple[str, str, str]]:
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
-    """Check the owners that bodies name, such as ``(owned by #csv-writer)``."""
     names = plan.positions.keys()
     numbered = {str(number): name for name in names if (number := item_number(name))}
     unknown = 0
@@ -273,9 +271,6 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
                 yield _unknown_name(owner, plan, own, path, unknown, "#")
-        for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
-            message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
-            yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
@@ -335,7 +330,6 @@ def _wrong_number(reference: str, plan: Plan, path: str) -> Finding | None:
 
 
 def _check_order(plan: Plan) -> Iterator[Finding]:
-    """Find a cycle; without one, find tasks that may run at the same time and have the same file in scope."""
     create, blockers = plan.result.create, {i: plan.blockers(i) for i in range(len(plan.result.create))}
     cycle = find_cycle(blockers)
     if cycle:

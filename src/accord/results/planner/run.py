@@ -72,7 +72,10 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         token = run_token(options.repository, run_key)
         lease.wait()
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
-        plan = _with_adopted_names(plan, facts, receipt)
+        named = with_adopted(plan, {issue.number: name for name, issue in facts.items.items()})
+        if named is not plan:  # check again what depends on who blocks whom
+            receipt.require([finding for finding in named.findings if finding not in plan.findings])
+        plan = named
         comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
@@ -100,14 +103,6 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
     return receipt
 
 
-def _with_adopted_names(plan: Plan, facts: PlanFacts, receipt: Receipt) -> Plan:
-    """Name the items that an earlier run made, and check again what depends on who blocks whom."""
-    named = with_adopted(plan, {issue.number: name for name, issue in facts.items.items()})
-    if named is not plan:
-        receipt.require([finding for finding in named.findings if finding not in plan.findings])
-    return named
-
-
 def _plan_structure(
     github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, options: PlanOptions
 ) -> list[StructureOperation]:
@@ -121,7 +116,6 @@ def _plan_structure(
 
 
 def _sanitised_plan(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
-    """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact, options.policy)
     names = check_names(plan, options.redact)
     plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
@@ -178,7 +172,10 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
         case CloseWorkItem():
             _close(github, operation, ledger, options)
         case UpdateWorkItem():
-            _update(github, operation, _current(github, ledger.newest(operation.issue), ledger, options), ledger)
+            update, issue = operation.update, _current(github, ledger.newest(operation.issue), ledger, options)
+            found = compare_update(update, issue, ledger.plan, ledger.facts, ledger.issues)
+            body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(update))
+            github.change_issue(issue.number, IssueChange(body, found.labels))
     return None
 
 
@@ -273,12 +270,6 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
     labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     body = marked_body(issue, marker, run=token)
     github.change_issue(issue.number, IssueChange(body, labels, "closed", "not_planned"))
-
-
-def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
-    found = compare_update(operation.update, issue, ledger.plan, ledger.facts, ledger.issues)
-    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(operation.update))
-    github.change_issue(issue.number, IssueChange(body, found.labels))
 
 
 def _current(github: GitHub, issue: Issue, ledger: Ledger, options: PlanOptions) -> Issue:
