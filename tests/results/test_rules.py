@@ -667,7 +667,6 @@ MESSAGES = [
     (plan(MISSPELT, task("bb-task")), "unknown-reference", "Did you mean `bb-task`?"),
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by #bcd)")), "unknown-reference", "Did you mean `#b-cd`?"),
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by `#bcd`)")), "unknown-reference", "Did you mean `#b-cd`?"),
-    (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
     (plan(task("a"), task("b", "task-2")), "unknown-reference", "a tempID of this result: `a`."),
     (plan(task("bb-task", "bbtask")), "unknown-reference", "nor a work item number. Use a number like 42."),

@@ -262,7 +262,8 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
     has_head = top + 1 < len(lines) and is_table_rule(lines[top + 1])
     heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
     is_by_column = len({*filter(None, heads)}) > 1
-    if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines[top])))):
+    beside = " ".join(lines[top][slice(*cell)].strip() for cell in [*_cells(lines[top])][1:])
+    if has_head and (i == top + 1 or (i == top and (is_by_column or (beside.isalpha() and beside.istitle())))):
         return
     if is_by_column:
         for (begin, end), parts in zip(cells, heads, strict=False):
@@ -270,11 +271,6 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
                 yield _Label(parts, start + begin, start + begin, end=start + end)
     elif len(cells) > 1 and (parts := _parts_of(lines[i][slice(*cells[0])], vocabulary)):
         yield _Label(parts, start, start + cells[1][0], end=start + cells[-1][1])
-
-
-def _is_row(head: str) -> bool:
-    text = " ".join(head[slice(*cell)].strip() for cell in [*_cells(head)][1:])
-    return not (text.isalpha() and text.istitle())
 
 
 def is_table_rule(line: str) -> bool:

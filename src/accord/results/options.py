@@ -6,7 +6,7 @@ Source: workflow contracts, "Summary Content by Outcome" and "Refinement Templat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 
 from accord.core.frozen import Frozen
@@ -105,7 +105,12 @@ def read_options(text: str, *others: str) -> Options:
         return Options(above)
     found = _in_layout(text)
     is_clear = is_list or len(found) > 1 or word_count(text) < 2 * SENTENCE_WORDS
-    return Options(found, tuple(_trade_off_gaps(found)), is_clear)
+    gaps = []
+    for option in found:
+        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
+        verb = "may have" if has_one is None else "has"
+        gaps += [] if has_one else [(f"The option `{name}` {verb} no trade-off.", has_one is False)]
+    return Options(found, tuple(gaps), is_clear)
 
 
 def _in_layout(text: str) -> tuple[str, ...]:
@@ -132,13 +137,6 @@ def has_trade_off(option: str) -> bool | None:
         return True
     is_lettered = named is not None and named[0].rstrip(" \t*_")[-1:] in _SEPARATORS
     return None if word_count(text) >= (2 if is_lettered else SENTENCE_WORDS) else False
-
-
-def _trade_off_gaps(options: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    for option in options:
-        has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
-        if not has_one:
-            yield f"The option `{name}` {'may have' if has_one is None else 'has'} no trade-off.", has_one is False
 
 
 def _is_part(text: str) -> bool:
@@ -187,12 +185,9 @@ def _entries(text: str) -> tuple[str, ...]:
             begin = mark.start("sign") if mark and mark["sign"] else begin
             kinds.setdefault(kind, []).append((depth, line.start(), begin))
     beside = [[(start, begin) for depth, start, begin in each if depth < each[0][0] + 2] for each in kinds.values()]
-    lists = (each for each in beside if len(each) > 1 or not _ends_with_colon(text, each[0][0]))
+    heads = ((each, text[each[0][0] :].split("\n", 1)[0].rstrip("*_ ")) for each in beside)
+    lists = (each for each, head in heads if len(each) > 1 or not head.endswith((":", "\uff1a")))
     return _pieces(text, next(lists, beside[0] if beside else []))
-
-
-def _ends_with_colon(text: str, start: int) -> bool:
-    return text[start:].split("\n", 1)[0].rstrip("*_ ").endswith((":", "\uff1a"))
 
 
 def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:

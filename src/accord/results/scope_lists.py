@@ -23,6 +23,7 @@ from accord.results.scope_words import (
     mentioned_paths,
     names_file,
     paths_of,
+    with_colon,
 )
 from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
@@ -280,7 +281,11 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[_Entry]:
     for line, cells in enumerate(rows, block.first + 3):
         read = [_read(cell, line, known) for cell in cells]
         row = _read(" ".join(cells), line, known)
-        kept = [each for each, is_barred in zip(read, barred, strict=False) if not is_barred and _is_path(each)]
+        kept = [
+            each
+            for each, is_barred in zip(read, barred, strict=False)
+            if not is_barred and any(is_sure(path) or is_file(path) or f"{path}/" in each.text for path in each.paths)
+        ]
         if kept or any(barred):
             row.paths = [path for each in kept for path in each.paths]
             row.doubt = max((each.doubt for each in kept), default=row.doubt)
@@ -300,17 +305,13 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[_Entry]:
         yield row
 
 
-def _is_path(entry: _Entry) -> bool:
-    return any(is_sure(path) or is_file(path) or f"{path}/" in entry.text for path in entry.paths)
-
-
 def _leaves_out(text: str, known: Set[str] | None) -> bool:
     """Return whether words leave a path out: in scope, any such words do, and out of scope those of an exception."""
     return any(known is None or hit[1] for hit in _LEFT_OUT.finditer(text))
 
 
 def _read(text: str, line: int, known: Set[str] | None) -> _Entry:
-    words = [] if _DRAWN.search(text) else [*entry_words(text.replace(GUARD, ""))]
+    words = [] if _DRAWN.search(text) else [*entry_words(with_colon(text.replace(GUARD, "")))]
     letters = head_letters(words, is_out=known is not None)
     head, kinds = [*letters], "".join(letters.values())
     found = next(filter(None, (form.match(kinds) for form in _FORMS)), None)

@@ -89,14 +89,7 @@ def _with_code(text: str) -> str:
 
 
 def entry_words(text: str) -> Iterator[tuple[str, bool]]:
-    """Return the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link.
-
-    Behind a title whose brackets or dash hold only paths, a colon stands.
-    """
-    return _words(_with_colon(text))
-
-
-def _words(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the words of an entry, and whether each is marked as a name: by backticks, emphasis, quotes or a link."""
     text = _STRUCK.sub("!", _with_code(text))
     for span in spans(text[bullet.end() if (bullet := _BULLET.match(text)) else 0 :]):
         if span.kind == "code":
@@ -214,10 +207,10 @@ def mentioned_paths(words: Sequence[str]) -> Iterator[str]:
                 yield path
 
 
-def _with_colon(text: str) -> str:
+def with_colon(text: str) -> str:
     """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
     if (titled := _TITLED.fullmatch(text)) is None or OWNED.fullmatch(titled[3] or ""):
         return text
-    words = [each for each in _words(OWNED.sub("", titled[2] or titled[3])) if each[0] not in BETWEEN]
+    words = [each for each in entry_words(OWNED.sub("", titled[2] or titled[3])) if each[0] not in BETWEEN]
     are_paths = all((is_marked or names_file(word)) and paths_of(word, is_marked) for word, is_marked in words)
     return f"{titled[1]}: {titled[2] or titled[3]}{titled[4] or ''}" if are_paths and words else text

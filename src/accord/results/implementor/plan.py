@@ -216,7 +216,8 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequen
     comment, number = our_comment(facts, facts.comments or ()), facts.issue.number
     earlier = [*(runs_in(comment.body, OUTCOME) if comment else ()), *runs]
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
-    body = outcome_comment(outcome, summary, facts, earlier)
+    head, marker = _HEADS[outcome], _marker(OUTCOME, facts, earlier)
+    body = f"**{head}**\n\n{_shortened_text(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
     write = WriteComment(f"#{number}", skipped_if(is_written), comment, body, number=number)
     moves = _plan_move(facts, TARGETS[outcome], is_settled=is_written) if outcome in TARGETS else ()
     return RevisionPlan((write, *moves))
@@ -304,13 +305,6 @@ def pull_body(
     rest = "\n\n".join(filter(None, [tasks, report, reference, _marker(REVISION, facts, earlier)]))
     shown = _shortened_text(sanitizer.message(summary), BODY_CHARS - len(rest) - len(notice) - 4)
     return "\n\n".join(filter(None, [notice, shown, rest]))
-
-
-def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: Iterable[str] = ()) -> str:
-    """Return the one comment that reports why a work item is not done."""
-    head = _HEADS[outcome]
-    marker = _marker(OUTCOME, facts, earlier)
-    return f"**{head}**\n\n{_shortened_text(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
 
 
 def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:

@@ -73,7 +73,14 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
 
 def findings_without_repository(result: ImplementorResult) -> list[Finding]:
     """Check a result that is not applied: the repository would tell which files steer agents, now the text does."""
-    return [*implementor_findings(result), *_steering_findings(result.patch or "")]
+    found = implementor_findings(result)
+    headers = header_names((result.patch or "").encode("utf-8", "surrogateescape"))
+    paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]
+    if steering := audit_paths(paths, agent_files=shipped_registry().steering_patterns).steering:
+        shown = ", ".join(f"`{path}`" for path in steering[:10])
+        message = f"The patch changes steering files: {shown}. `accord apply` asks a person instead of pushing it."
+        found.append(warning("steering-file", message, "/patch", hint="Leave them out, or let a person review them."))
+    return found
 
 
 def summary_findings(result: ImplementorResult) -> list[Finding]:
@@ -115,16 +122,6 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
         message = f"The patch has {wrong} hunk{'s' if wrong > 1 else ''} with more or fewer lines than counted."
         hint = "Run `accord check --fix RESULT`, or take it again: `accord patch --base REF --into RESULT`."
         yield Finding("patch-invalid", message, "/patch", hint=hint)
-
-
-def _steering_findings(patch: str) -> Iterator[Finding]:
-    """Warn of files that steer agents or tools, as far as the text of a patch tells: a repository adds its own."""
-    headers = header_names(patch.encode("utf-8", "surrogateescape"))
-    paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]
-    if steering := audit_paths(paths, agent_files=shipped_registry().steering_patterns).steering:
-        shown = ", ".join(f"`{path}`" for path in steering[:10])
-        message = f"The patch changes steering files: {shown}. `accord apply` asks a person instead of pushing it."
-        yield warning("steering-file", message, "/patch", hint="Leave them out, or let a person review them.")
 
 
 def _check_blocked(summary: str) -> Iterator[Finding]:

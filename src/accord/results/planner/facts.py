@@ -72,7 +72,9 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     }
     sets_labels = creates or any(update.labels for update in plan.result.update)
     labels = tuple(label.name for label in github.labels()) if sets_labels else None
-    existing = {number: read(number) for number in _referenced_numbers(plan)}
+    named = [*plan.result.close, *(update.work_item_id for update in plan.result.update)]
+    referenced = (*(number for item in plan.items for number in item.numbers), *map(item_number, named))
+    existing = {number: read(number) for number in dict.fromkeys(referenced) if number}
     owners = {number for owner, _ in numbered_owners(plan) if (number := item_number(owner))}
     own = frozenset(issue.number for issue in run.own)
     repeated = [
@@ -140,13 +142,6 @@ def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Ru
         for issue in islice(github.issues(state="open", label=kind), MOST_COMPARED)
         if not issue.is_pull
     ]
-
-
-def _referenced_numbers(plan: Plan) -> list[int]:
-    numbers = [number for item in plan.items for number in item.numbers]
-    numbers += [number for ref in plan.result.close if (number := item_number(ref))]
-    numbers += [number for update in plan.result.update if (number := item_number(update.work_item_id))]
-    return list(dict.fromkeys(numbers))
 
 
 def _read_issue(github: GitHub, seen: Mapping[int, Issue], number: int) -> Issue | None:

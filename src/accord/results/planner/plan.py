@@ -9,7 +9,7 @@ from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.github.models import Issue
 from accord.results.bodies import CLOSED, owners_in
-from accord.results.planner.changes import Comparison, compare, compare_update, reason_to_keep
+from accord.results.planner.changes import Comparison, compare_update, reason_to_keep
 from accord.results.planner.checks import existing_issue, is_reopened
 from accord.results.planner.record import VANISHED, content_of, record_of
 from accord.results.planner.rules import Plan, PlannedItem
@@ -77,16 +77,6 @@ PlanOperation = (
     | UpdateWorkItem
     | StructureOperation
 )
-
-
-def compare_items(plan: Plan, facts: PlanFacts) -> dict[str, Comparison]:
-    """Compare every item that an earlier version of the plan made, by its tempID."""
-    issues = facts.items
-    return {
-        name: compare(item, issues[name], plan, facts, issues)
-        for item in plan.items
-        if (name := item.temp_id) in issues
-    }
 
 
 def plan_operations(

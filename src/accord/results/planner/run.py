@@ -27,7 +27,6 @@ from accord.results.planner.plan import (
     PlanOperation,
     RemoveDependency,
     UpdateWorkItem,
-    compare_items,
     plan_operations,
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, update_digest, with_record
@@ -76,7 +75,9 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         if named is not plan:  # check again what depends on who blocks whom
             receipt.require([finding for finding in named.findings if finding not in plan.findings])
         plan = named
-        comparisons = compare_items(plan, facts)
+        known = facts.items
+        items = (item for item in plan.items if item.temp_id in known)
+        comparisons = {item.temp_id: compare(item, known[item.temp_id], plan, facts, known) for item in items}
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
@@ -93,8 +94,8 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
             before_write=lease.keep,
         )
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
-        known = {finding.message for finding in receipt.findings}
-        receipt.findings += [finding for finding in ledger.findings if finding.message not in known]
+        told = {finding.message for finding in receipt.findings}
+        receipt.findings += [finding for finding in ledger.findings if finding.message not in told]
         receipt.estimated_seconds = planned_seconds(operations) if options.is_dry_run else None
         receipt.titles = {item.temp_id: item.title for item in plan.items}
         made = {name: ledger.issues[name] for name in receipt.titles if name in ledger.issues}

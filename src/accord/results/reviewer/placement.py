@@ -255,7 +255,11 @@ def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str, earlier: str
     texts = []
     for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
         lead = [_part_line(draft, n, len(parts), review_url)] if n else []
-        texts.append("\n\n".join([*lead, *_part_texts(part), *([earlier] if earlier and not n else []), marker]))
+        blocks = []
+        for name, group in groupby(part, key=lambda text: text.name):
+            blocks += [_heading(name) if name else "", *(each for text in group for each in (text.label, text.text))]
+        blocks += [earlier] if not n else []
+        texts.append("\n\n".join([*lead, *filter(None, blocks), marker]))
     return texts
 
 
@@ -328,13 +332,6 @@ def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[B
             free = limit
             waiting.appendleft(text)
     return parts
-
-
-def _part_texts(part: Iterable[BodyText]) -> list[str]:
-    blocks = []
-    for name, texts in groupby(part, key=lambda text: text.name):
-        blocks += [_heading(name) if name else "", *(block for text in texts for block in (text.label, text.text))]
-    return [block for block in blocks if block]
 
 
 def _frame(text: BodyText, before: Sequence[BodyText]) -> int:
