@@ -57,3 +57,9 @@ def test_a_dry_run_of_a_second_review_lists_what_is_kept_and_what_is_resolved(ac
     step = accord.in_step(annotates=False)
     accord("apply", file, "--pull", PULL)
     assert "Threads resolved, because their finding is gone: 1." in step.summary
+
+
+def test_a_limit_keeps_comments_in_the_body(accord: Accord, stage: Stage) -> None:
+    document = accord.document("apply", accord.file("review.json", RESULT), "--pull", PULL, "--max-comments", 1)
+    review = document["review"]
+    assert (review["inline"], review["file_level"], review["in_body"]) == (1, 0, 2)

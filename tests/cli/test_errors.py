@@ -167,6 +167,7 @@ def test_a_group_without_a_command_shows_its_help(accord: Accord, arguments: tup
         (("session", "anser"), "'answer'"),
         (("apply", "plan.json", "--dry-rum"), "'--dry-run'"),
         (("check", "--kind", "planer-result", "plan.json"), "`planner-result`"),
+        (("check", "--role", "Codr", "plan.json"), "`Coder`"),
         (("items", "move", "3", "--to", "in-progres"), "`in-progress`"),
         (("doctor", "--format", "jsn"), "`json`"),
     ],

@@ -94,7 +94,13 @@ def apply(given: _ApplyArguments) -> int:
     Everything is checked before the first write. A second run writes only what is missing. A changed plan of the same
     request updates its items.
     """
-    _check_arguments(given)
+    if given.run_key and not _RUN_KEY.fullmatch(given.run_key):
+        message = f"`{given.run_key[:80]}` is not a run key."
+        raise WrongUsage(message, hint="Use up to 100 letters, digits, dots, dashes and underscores.")
+    if given.receipt and given.receipt.resolve() == Path(given.result).resolve():
+        raise WrongUsage(f"The receipt would overwrite {given.result}.", hint="Use another file for `--receipt`.")
+    if given.receipt and not can_be_written(given.receipt):
+        raise WrongUsage(f"Cannot write the receipt {given.receipt}.", hint="Use a file that you may write.")
     raw = read_bytes(given.result)
     checked = read_result(raw, given.kind)
     if not has_errors(checked.findings):
@@ -112,16 +118,6 @@ def _report(receipt: Receipt, given: _ApplyArguments) -> int:
         file = file if attempt(f"the receipt to {file}", lambda: write_whole(given.receipt or Path(), text)) else None
     report_receipt(receipt, given.result, file)
     return code
-
-
-def _check_arguments(given: _ApplyArguments) -> None:
-    if given.run_key and not _RUN_KEY.fullmatch(given.run_key):
-        message = f"`{given.run_key[:80]}` is not a run key."
-        raise WrongUsage(message, hint="Use up to 100 letters, digits, dots, dashes and underscores.")
-    if given.receipt and given.receipt.resolve() == Path(given.result).resolve():
-        raise WrongUsage(f"The receipt would overwrite {given.result}.", hint="Use another file for `--receipt`.")
-    if given.receipt and not can_be_written(given.receipt):
-        raise WrongUsage(f"Cannot write the receipt {given.receipt}.", hint="Use a file that you may write.")
 
 
 def _apply(checked: CheckedResult, given: _ApplyArguments, raw: bytes) -> int:

@@ -115,20 +115,13 @@ _MOST_PLACES = 3
 _MOST_TRIED_BYTES = 1_000_000
 
 
-class SessionRole(Choice):
-    """A role of a session. Its names are imported when one is given or help is printed."""
-
-    case_sensitive = True
-
-    def __init__(self) -> None:
-        pass
-
-    @property
-    def choices(self) -> Sequence[str]:  # type: ignore[override]
-        """The canonical names."""
+def _check_role(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Check a role of a session, whose names are imported only when one is given."""
+    if value is not None:
         from accord.sessions.models import ROLES
 
-        return ROLES
+        Choice(ROLES).convert(value, param, ctx)
+    return value
 
 
 class _CheckArguments(FindingsArguments, WritingArguments):
@@ -137,7 +130,7 @@ class _CheckArguments(FindingsArguments, WritingArguments):
         "--kind", "Kind of the documents. Default: recognised.", type=Choice(sorted([*KINDS, *FOLDERS]))
     )
     role: str | None = option(
-        "--role", "For sessions: the role of the agent that wrote the document.", type=SessionRole()
+        "--role ROLE", "For sessions: the role of the agent that wrote the document.", callback=_check_role
     )
     fix: bool = option("--fix", "Correct small faults of JSON files, and write them.")
     most: int | None = option("--max", "Print at most this many findings as text.", type=click.IntRange(min=1))

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,7 +52,11 @@ def hooks(given: _HooksArguments) -> int:
 
 def _run_hook(paths: Sequence[str]) -> int:
     problems = [line for path in paths or RESULT_FILES for line in _problems(path)]
-    event = _read_event()
+    event: object = {}
+    if sys.stdin is not None and not sys.stdin.isatty():
+        with suppress(ValueError, RecursionError):
+            event = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
+    event = event if isinstance(event, dict) else {}
     session = json.dumps([os.getuid(), os.getcwd(), str(event.get("session_id", ""))])
     count = Path(tempfile.gettempdir(), f"accord-hook-{hashlib.sha256(session.encode()).hexdigest()[:32]}")
     if not problems:
@@ -84,13 +88,3 @@ def _problems(path: str) -> list[str]:
         for found in findings
         if found.severity is Severity.ERROR
     ]
-
-
-def _read_event() -> Mapping[str, object]:
-    if sys.stdin is None or sys.stdin.isatty():
-        return {}
-    try:
-        event = json.loads(sys.stdin.buffer.read(_MOST_BYTES))
-    except (ValueError, RecursionError):
-        return {}
-    return event if isinstance(event, dict) else {}

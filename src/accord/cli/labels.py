@@ -95,7 +95,10 @@ def sync(given: _SyncLabelsArguments) -> int:
     """
     entries = label_entries(given.file, is_trusted=True)
     with github_for(given) as (github, repository, *_):
-        record = given.record or _record_path(repository, given.sandbox)
+        api = urlsplit(os.environ.get("GITHUB_API_URL") or "https://api.github.com").netloc.replace(":", "_")
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "accord", "labels", api)
+        own = Path(given.sandbox) / "labels.json" if given.sandbox is not None else state / f"{repository.lower()}.json"
+        record = given.record or own
         ours = read_record(record)
         if not can_be_written(record):
             raise WrongUsage(f"Cannot write the record {record}.", hint="Pass a writable file with `--record`.")
@@ -127,14 +130,6 @@ def label_entries(file: str | None, *, is_trusted: bool = False) -> Sequence[Lab
         places = " ".join(f"Line {finding.line}: {finding.text}" for finding in broken.findings)
         message = f"{file} is not a valid label file, so nothing was written. {places}"
         raise BrokenContract(message, findings=broken.findings, hint="Correct the file, and run it again.") from None
-
-
-def _record_path(repository: str, sandbox: str | None) -> Path:
-    if sandbox is not None:
-        return Path(sandbox) / "labels.json"
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    host = urlsplit(os.environ.get("GITHUB_API_URL") or "https://api.github.com").netloc.replace(":", "_")
-    return Path(state) / "accord" / "labels" / host / f"{repository.lower()}.json"
 
 
 def _report(

@@ -16,7 +16,7 @@ import click
 
 from accord.cli.mission_output import (
     answer_lines,
-    overview_lines,
+    progress_text,
     readiness_lines,
     report_check,
     stale_text,
@@ -160,8 +160,12 @@ def list_(given: FormatArguments) -> int:
         problems = {name: problem.text for name, problem in mission_entries(root).items() if problem}
         missions = [load_mission(root, slug) for slug in mission_slugs(root)]
     overviews = [mission_overview(one) for one in missions]
-    lines = [*(line for each in overviews for line in overview_lines(each)), *map(one_line, problems.values())]
-    present(given, {"missions": overviews, "problems": problems}, lines)
+    lines = []
+    for each in overviews:
+        lines.append(click.style(one_line(each["mission_slug"]), bold=True))
+        lines += [f"  {progress_text(each['progress'])}"] if each["progress"] else []
+        lines += readiness_lines(each)
+    present(given, {"missions": overviews, "problems": problems}, [*lines, *map(one_line, problems.values())])
     return BrokenContract.exit_code if problems or any(map(unreadable_statuses, missions)) else 0
 
 
@@ -224,21 +228,17 @@ def move(given: _MovePackageArguments) -> None:
     """Move a work package, if its lifecycle allows it."""
     redact, mode = redactor_for(os.environ), given.legacy_default
     target: WorkPackageStatus = as_status(given.to)
+    texts = {name: getattr(given, name) for name in ("feedback", "review_ref", "override_reason", "reason")}
+    texts = {name: text.strip() for name, text in texts.items() if text is not None}
     with _refusals(given, given):
-        request = MoveRequest(given.wp, target, given.actor.strip(), is_forced=given.force, **_texts(given))
+        if blank := next((name.replace("_", "-") for name, text in texts.items() if not strip_hidden(text)), ""):
+            text = f"`--{blank}` is blank. Pass a text, or leave it out."
+            raise BrokenContract.of(finding_of("illegal-move", text))
+        request = MoveRequest(given.wp, target, given.actor.strip(), is_forced=given.force, **texts)
         moved = move_package(
             _root(), given.slug, request, SystemClock(), redact=redact, legacy_default=mode, is_dry_run=given.dry_run
         )
     _present_change(given, moved.source, moved.target, moved.events, is_change=bool(moved.events))
-
-
-def _texts(given: _MovePackageArguments) -> dict[str, str]:
-    """Return the texts that were given with a move. Raises BrokenContract for a blank one."""
-    texts = {name: getattr(given, name) for name in ("feedback", "review_ref", "override_reason", "reason")}
-    found = {name: text.strip() for name, text in texts.items() if text is not None}
-    if blank := next((name.replace("_", "-") for name, text in found.items() if not strip_hidden(text)), ""):
-        raise BrokenContract.of(finding_of("illegal-move", f"`--{blank}` is blank. Pass a text, or leave it out."))
-    return found
 
 
 @command(_StartPackageArguments, of=mission)

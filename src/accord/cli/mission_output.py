@@ -54,14 +54,6 @@ def readiness_lines(overview: Json) -> Iterator[str]:
         yield click.style(f"  {wp_id}: {one_line(problem)}", fg="red")
 
 
-def overview_lines(overview: Json) -> Iterator[str]:
-    """Yield a mission of a list."""
-    yield click.style(one_line(overview["mission_slug"]), bold=True)
-    if overview["progress"]:
-        yield f"  {progress_text(overview['progress'])}"
-    yield from readiness_lines(overview)
-
-
 def status_lines(found: Json, columns: int | None) -> Iterator[str]:
     """Yield all work packages of a mission; titles are cut at the width of a terminal."""
     yield click.style(one_line(found["mission_slug"]), bold=True)

@@ -137,13 +137,20 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         "run-key": receipt.run_key,
         "receipt": str(receipt_path or ""),
     }
+    rows = []
+    for entry in receipt.operations:
+        item = receipt.items.get(entry.key)
+        target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
+        status, title = entry.status.value, receipt.titles.get(entry.key, "")
+        rows.append([f"{_SIGNS[status]} {status}", entry.op, cell(entry.key), target, cell(title)])
     report_step(
         f"apply: {receipt.outcome.value}",
         outputs,
         cell(str(receipt.error or "")),
         findings_table(shown),
         *(_review_parts(details["review"]) if "review" in details else ()),
-        *_operations_parts(receipt),
+        long_table(["Status", "Operation", "Item", "Issue", "Title"], rows),
+        f"{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`." if rows else "",
         cell(f"Brought to GitHub: {_commit_line(details['commit'])}") if "commit" in details else "",
         _differences_table(details.get("differences", ())),
         f"{_sanitised_line(receipt.sanitised).capitalize()}." if receipt.sanitised else "",
@@ -151,18 +158,6 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         findings=shown,
         file=file,
     )
-
-
-def _operations_parts(receipt: Receipt) -> Iterator[str]:
-    rows = []
-    for entry in receipt.operations:
-        item = receipt.items.get(entry.key)
-        target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
-        status, title = entry.status.value, receipt.titles.get(entry.key, "")
-        rows.append([f"{_SIGNS[status]} {status}", entry.op, cell(entry.key), target, cell(title)])
-    if rows:
-        yield long_table(["Status", "Operation", "Item", "Issue", "Title"], rows)
-        yield f"{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
 
 
 def _differences_table(entries: Sequence[Json]) -> str:

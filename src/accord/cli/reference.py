@@ -27,18 +27,6 @@ _SHELLS = ("bash", "fish", "zsh")
 MACHINES = ("handoff", "session", "session-lean", "session-task", "work-item", "work-package")
 
 
-def machine_named(name: str) -> Machine[Any]:
-    """Import the machines, and return the one of this name."""
-    from accord.handoffs.stages import HANDOFF
-    from accord.missions.lifecycle import WORK_PACKAGE
-    from accord.results.status import WORK_ITEM
-    from accord.sessions.machine import LEAN, SESSION
-    from accord.sessions.reviews import TASK
-
-    machines: tuple[Machine[Any], ...] = (HANDOFF, SESSION, LEAN, TASK, WORK_ITEM, WORK_PACKAGE)
-    return dict(zip(MACHINES, machines, strict=True))[name]
-
-
 @click.group(cls=Group)
 def machine() -> None:
     """Print state machines as Mermaid diagrams."""
@@ -51,7 +39,14 @@ class _MachineArguments(Arguments):
 @command(_MachineArguments, of=machine)
 def show(given: _MachineArguments) -> None:
     """Print one machine as a Mermaid state diagram."""
-    click.echo(machine_named(given.name).mermaid())
+    from accord.handoffs.stages import HANDOFF
+    from accord.missions.lifecycle import WORK_PACKAGE
+    from accord.results.status import WORK_ITEM
+    from accord.sessions.machine import LEAN, SESSION
+    from accord.sessions.reviews import TASK
+
+    machines: tuple[Machine[Any], ...] = (HANDOFF, SESSION, LEAN, TASK, WORK_ITEM, WORK_PACKAGE)
+    click.echo(dict(zip(MACHINES, machines, strict=True))[given.name].mermaid())
 
 
 class _SchemaArguments(Arguments):

@@ -250,20 +250,16 @@ def addresses(api_url: str, server_url: str) -> tuple[str, str]:
     """Return the URLs of the API and of git: the same GitHub, as one token opens both. Raises WrongUsage for two."""
     from accord.github.models import server_of
 
-    api_url = api_url or _api_of(server_url or "https://github.com")
+    if not api_url:
+        url = urlsplit(server_url or "https://github.com")
+        host = url.netloc.lower()
+        is_cloud = host == "github.com" or host.endswith(".ghe.com")
+        api_url = f"{url.scheme}://api.{host}" if is_cloud else f"{server_url.rstrip('/')}/api/v3"
     own = server_of(api_url)
     if server_url and _host(server_url) != _host(own):
         message = f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers."
         raise WrongUsage(message, hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.")
     return api_url, server_url or own
-
-
-def _api_of(server_url: str) -> str:
-    url = urlsplit(server_url)
-    host = url.netloc.lower()
-    if host == "github.com" or host.endswith(".ghe.com"):
-        return f"{url.scheme}://api.{host}"
-    return f"{server_url.rstrip('/')}/api/v3"
 
 
 def _host(url: str) -> tuple[str, str]:
