@@ -76,8 +76,7 @@ def mermaid_text(text: str) -> str:
 
 
 _BLOCK = re.compile(r"\A(`{3,}|~{3,})\n(.*)\n\1", re.DOTALL)
-_BACKTICKS = re.compile(r"`+")
-_TILDES = re.compile(r"~+")
+_RUNS = re.compile(r"`+|~+")
 
 
 def in_fence(text: str) -> str:
@@ -93,12 +92,12 @@ def fence_for(text: str) -> str:
 
 def is_fenced(text: str) -> bool:
     """Return whether a text is one code block and nothing else, as ``in_fence`` writes it."""
-    found = _BLOCK.fullmatch(text)
-    runs = (_BACKTICKS if text.startswith("`") else _TILDES).findall(text)
-    return found is not None and runs.count(found[1]) == 2 and max(map(len, runs)) == len(found[1])
+    return unfenced_text(text) != text
 
 
 def unfenced_text(text: str) -> str:
     """Return what ``in_fence`` was given; another text as it is."""
-    found = _BLOCK.fullmatch(text) if is_fenced(text) else None
-    return found[2] if found else text
+    found, runs = _BLOCK.fullmatch(text), _RUNS.findall(text)
+    runs = [run for run in runs if run[0] == text[0]]
+    is_whole = found is not None and runs.count(found[1]) == 2 and max(map(len, runs)) == len(found[1])
+    return found[2] if found and is_whole else text

@@ -80,6 +80,9 @@ class WorkflowSecret(_Open):
 NamedInputs = Annotated[dict[str, Annotated[Input, BeforeValidator(_mapping)]], BeforeValidator(_mapping)]
 
 
+NamedOutputs = Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)]
+
+
 class Dispatch(_Open):
     """Inputs of a workflow that people start."""
 
@@ -89,7 +92,7 @@ class Dispatch(_Open):
 class WorkflowCall(Dispatch):
     """Inputs, outputs and secrets of a reusable workflow."""
 
-    outputs: Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    outputs: NamedOutputs = {}
     secrets: Annotated[dict[str, Annotated[WorkflowSecret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
 
 
@@ -225,12 +228,6 @@ class ActionInput(_Open):
     default: Any = None
 
 
-class ActionOutput(_Open):
-    """An output of an action; only those of composite ones have a value."""
-
-    value: Any = None
-
-
 class ActionRuns(_Open):
     """The steps of an action; only composite ones have any."""
 
@@ -241,7 +238,7 @@ class CompositeAction(_Open):
     """An ``action.yml``. Source: GitHub documentation, "Metadata syntax for GitHub Actions"."""
 
     inputs: Annotated[dict[str, Annotated[ActionInput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
-    outputs: Annotated[dict[str, Annotated[ActionOutput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    outputs: NamedOutputs = {}
     runs: ActionRuns
 
 
