@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 KEYWORDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "!"})
 _WRAPPERS = frozenset({
@@ -129,17 +129,13 @@ def _commands_of(script: str, depth: int = 0) -> Iterator[Sequence[str]]:
 def _substitutions(word: str) -> Iterator[str]:
     """Yield the scripts that a word substitutes; where the end of one is unsure, it goes to the end of the word."""
     while at := _SUBSTITUTION.search(word):
-        word, levels, depth = word[at.end() :], _DEPTHS[at[0]], 1
-        script, rest = word.rstrip('"'), ""
-        for token in _TOKEN.finditer(word):
-            depth += levels.get(token[0], 0)
-            if not depth:
-                after = word[token.end() :]
-                is_sure = after.count("(") == after.count(")") and after.count("`") % 2 == 0
-                script, rest = (word[: token.start()], after) if is_sure else (script, rest)
-                break
-        yield script
-        word = rest
+        word = word[at.end() :]
+        depths = accumulate((_DEPTHS[at[0]].get(char, 0) for char in word), initial=1)
+        end = next((i for i, depth in enumerate(depths) if not depth), 0)
+        after = word[end:]
+        is_sure = end > 0 and after.count("(") == after.count(")") and after.count("`") % 2 == 0
+        yield word[: end - 1] if is_sure else word.rstrip('"')
+        word = after if is_sure else ""
 
 
 def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
