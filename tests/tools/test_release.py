@@ -165,13 +165,9 @@ def test_pages_name_the_package_only_when_it_is_published(tmp_path: Path) -> Non
         "pipx install --force accord": True,
         "pip install --index-url https://example.org/simple accord": True,
         "pip install 'accord[mcp]'": True,
-        "uvx --from 'accord[mcp]' accord mcp": True,
-        "pipx install 'accord @ git+https://example.org/x'": False,
         "pip install 'accord[mcp] @ git+https://example.org/x'": False,
-        "pipx install .": False,
         f"pipx install {SOURCE}": False,
         f"uvx --from {SOURCE} accord": False,
-        f"pipx install 'accord[mcp,web] @ {SOURCE}'": False,
     }.items(),
 )
 def test_a_command_that_asks_the_package_index_is_recognised(command: str, is_published: bool) -> None:

@@ -81,7 +81,6 @@ ATTACKS = {
     "an action that checks out": TARGET + job(f"uses: some/git-checkout@v1\nwith:\n  ref: {HEAD}"),
     "a variable of the step": TARGET + job(run('git checkout "$SHA"', env=f'{{SHA: "{HEAD}"}}')),
     "a variable of the job": TARGET + job(run("git switch --detach $SHA"), head=f"    env:\n      SHA: {HEAD}\n"),
-    "a variable of the workflow": f"{TARGET}env:\n  SHA: {HEAD}\n" + job(checkout("${{ env.SHA }}")),
     "a fetch in an earlier step": TARGET
     + job(run("git fetch origin refs/pull/$N/merge"), run("git checkout -b work FETCH_HEAD")),
     "an output of an action": COMMENT
@@ -97,8 +96,6 @@ ATTACKS = {
     + job(f"shell: python\nrun: |\n  import subprocess\n  subprocess.run(['git', 'merge', '{HEAD}'])"),
     "a fetch in a script of GitHub's": TARGET
     + job(SCRIPT + "await exec.exec(`git fetch origin pull/${n}/head:pr`);", run("git checkout pr")),
-    "the archive of a commit in JavaScript": TARGET
-    + job(SCRIPT + "await exec.exec('curl', ['-LO', `${url}/archive/${pull.head.sha}.zip`]);"),
     "the commit of a run": AFTER + job(checkout("${{ github.event.workflow_run.head_sha }}")),
     "the branch of a run in its fork": AFTER
     + job(checkout(RUN_BRANCH, "\n  repository: ${{ github.event.workflow_run.head_repository.full_name }}")),
@@ -109,11 +106,6 @@ ATTACKS = {
     "a condition on the repository does not help": TARGET
     + job(checkout(HEAD), head="    if: contains(fromJSON('[\"octo/tools\"]'), github.repository)\n"),
     "an author's name does not help": TARGET + job(checkout(HEAD), head="    if: github.actor == 'dependabot[bot]'\n"),
-    "a condition on the branch does not help": AFTER
-    + job(
-        checkout("${{ github.event.workflow_run.head_sha }}"),
-        head="    if: github.event.workflow_run.conclusion == 'success'\n",
-    ),
 }
 
 
@@ -199,12 +191,10 @@ SAFE = {
     "an allowance for another event": COMMENT + job(f"uses: {CHECKOUT}\nwith: {{allow-unsafe-pr-checkout: true}}"),
     "another repository": TARGET + job(f"uses: {CHECKOUT}\nwith:\n  repository: octo/tools"),
     "a run of the fork itself": "on: pull_request\n" + job(checkout(HEAD)),
-    "a review": "on: pull_request_review\n" + job(checkout(HEAD)),
     "a person's choice": "on: workflow_dispatch\n" + job(run("gh pr checkout $N")),
     "another event of the workflow": "on: [pull_request, issue_comment]\n"
     + job(checkout(HEAD), head="    if: github.event_name == 'pull_request'\n"),
     "a condition on the head in another event": COMMENT + job(run("gh pr checkout $N"), head=f"    if: {LIMITS[0]}\n"),
-    "an event without the value": "on: [push, issue_comment]\n" + job(checkout("${{ github.head_ref || github.ref }}")),
     "the base as an output": TARGET
     + job(output("echo ref=${{ github.event.pull_request.base.sha }} >> $GITHUB_OUTPUT"), checkout(OF_OUTPUT)),
     "another output of that step": TARGET
@@ -252,11 +242,6 @@ HELPED = {
     "a check in a job before": COMMENT.replace("\n", f"\njobs:\n  check:\n    steps:\n{steps(ASKS)}", 1)
     + job(run("gh pr checkout $N"), head="    needs: check\n").removeprefix("jobs:\n"),
     "an action that checks the team": COMMENT + job("uses: some/team-member-check@v1", run("gh pr checkout $N")),
-    "a check of the commenter": COMMENT
-    + job(
-        SCRIPT + "await github.rest.repos.getCollaboratorPermissionLevel({ username: 'x' });",
-        run("gh pr checkout ${{ github.event.issue.number }}"),
-    ),
 }
 
 
