@@ -1,11 +1,10 @@
 """Clocks, errors, JSON pointers and findings."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.clocks import ManualClock
 
 from accord.core.clock import SystemClock, timestamp
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
@@ -15,13 +14,6 @@ from accord.core.findings import Finding, has_errors, pointer, warning, with_lin
 def test_timestamps_are_utc_in_whole_seconds() -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, 999_999, tzinfo=timezone(timedelta(hours=2)))
     assert timestamp(moment) == "2026-01-02T01:04:05Z"
-
-
-def test_a_manual_clock_moves_only_while_a_caller_waits() -> None:
-    clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
-    assert clock.now() == clock.now()
-    clock.sleep(90.5)
-    assert clock.now() == datetime(2026, 1, 1, 0, 1, 30, 500_000, tzinfo=UTC)
 
 
 def test_the_machines_clock_knows_its_time_zone() -> None:

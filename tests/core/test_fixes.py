@@ -12,7 +12,7 @@ from support.sessions import agent_output
 
 from accord.core.documents import read_object
 from accord.core.fixes import _with_role, fix_document, fix_text, read_corrected
-from accord.core.kinds import KINDS, part_with_role
+from accord.core.kinds import KINDS
 
 
 def fixed(kind: str, document: Any, around: str = "{}") -> tuple[Any, list[str]]:
@@ -185,9 +185,3 @@ def test_a_role_in_a_part_of_the_document_is_moved_to_its_top() -> None:
     read = read_object(json.dumps(given := {"review": {"role": "reviewer", **review}}).encode())
     _with_role(read)
     assert read.value == given
-
-
-@pytest.mark.parametrize("keys", [["create", "update", "close"], ["close", "update", "create"]])
-def test_of_two_parts_with_a_role_the_first_one_counts(keys: list[str]) -> None:
-    parts = {key: [{"role": "planner", "at": key}] for key in keys}
-    assert (part_with_role(parts) or ({}, {}))[1] == parts[keys[0]][0]

@@ -90,13 +90,6 @@ def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fai
         changes_since(before)
 
 
-def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Path) -> None:
-    git(repository, "update-index", "--skip-worktree", "src/code.py")
-    (repository / "src/code.py").unlink()
-    before = snapshot(repository)
-    assert changes_since(before).patch == b""
-
-
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     repository: Path, tmp_path: Path, is_committed: bool

@@ -209,24 +209,24 @@ def test_archived_closed_and_missing_repositories_are_distinguished(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "repository", ["", "octo", "octo/", "/tools", "octo/tools/x", "octo/to ols", "-x/y", "octo/a\n", "o/../x"]
+    ("message", "field", "values"),
+    [
+        (
+            "is not a repository",
+            0,
+            ["", "octo", "octo/", "/tools", "octo/x/y", "octo/to ols", "-x/y", "octo/a\n", "o/.."],
+        ),
+        ("GITHUB_TOKEN", 1, ["", "two words", "line\n", "caf\u00e9", "\x00"]),
+        ("is not a URL", 2, ["", "github.com", "ftp://github.com", "https://", "http://host:port", "http://[bad"]),
+    ],
 )
-def test_an_invalid_repository_name_is_never_requested(repository: str) -> None:
-    with pytest.raises(WrongUsage):
-        GitHub(Access(repository, "token"), None, print)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("token", ["", "two words", "line\n", "caf\u00e9", "\x00"])
-def test_an_invalid_token_is_never_sent(token: str) -> None:
-    with pytest.raises(WrongUsage) as caught:
-        GitHub(Access("octo/tools", token), None, print)  # type: ignore[arg-type]
-    assert not token.strip() or token not in str(caught.value)
-
-
-@pytest.mark.parametrize("url", ["", "github.com", "ftp://github.com", "https://", "http://host:port", "http://[bad"])
-def test_an_api_url_that_is_not_a_url_is_reported(url: str) -> None:
-    with pytest.raises(WrongUsage, match="is not a URL"):
-        GitHub(Access("octo/tools", "token", url), None, print)  # type: ignore[arg-type]
+def test_an_invalid_name_token_or_address_is_never_sent(message: str, field: int, values: list[str]) -> None:
+    for value in values:
+        given = ["octo/tools", "token", "https://api.github.com"]
+        given[field] = value
+        with pytest.raises(WrongUsage, match=message) as caught:
+            GitHub(Access(*given), None, print)  # type: ignore[arg-type]
+        assert field != 1 or not value.strip() or value not in str(caught.value)
 
 
 def test_a_connection_that_only_reads_refuses_to_write(stage: Stage) -> None:

@@ -6,10 +6,8 @@ import pytest
 from support.stage import Stage
 
 import accord
-from accord.core.clock import SystemClock
-from accord.core.errors import WrongUsage
-from accord.github.models import Access, Forbidden, NotThere
-from accord.github.rest import Rest, segment, segments
+from accord.github.models import Forbidden, NotThere
+from accord.github.rest import segment, segments
 from accord_sandbox.planting import STRANGER_TOKEN
 
 
@@ -36,12 +34,6 @@ def test_a_name_that_no_address_can_carry_is_refused(name: str) -> None:
 def test_any_other_name_is_quoted_as_one_segment(name: str, address: str) -> None:
     assert segment(name) == address
     assert segments(f"heads/{name}") == f"heads/{name if '/' in name else address}"
-
-
-@pytest.mark.parametrize("name", ["octo/..", "octo/.", "octo/", "../code"])
-def test_a_repository_is_not_a_way_to_another_address(name: str) -> None:
-    with pytest.raises(WrongUsage, match="not a repository"):
-        Rest(Access("https://api.github.com", "https://github.com", name, "token"), SystemClock(), lambda *_: None)
 
 
 def test_every_name_in_an_address_is_quoted_at_one_place() -> None:

@@ -196,7 +196,6 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
 
 
 def _reason(problem: json.JSONDecodeError) -> tuple[str, str]:
-    """Return why Python's parser gave up, in words, and what to do."""
     text, at = problem.doc, problem.pos
     rest = text[at : at + 20].lstrip()
     before = text[max(0, at - _SHOWN_CHARS) : at].rstrip()[-1:]
@@ -242,8 +241,6 @@ def short_name(name: str) -> str:
 
 @dataclass
 class _Level:
-    """Where the walk stands inside one object or array."""
-
     path: str
     is_object: bool
     index: int = 0

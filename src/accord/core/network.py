@@ -111,7 +111,6 @@ def proxy_hint(proxy: Proxy | None, url: str, environment: Mapping[str, str]) ->
 
 
 def _without_proxy(url: str, environment: Mapping[str, str]) -> str:
-    """Say how to leave the host of a URL out of the proxies."""
     name = "no_proxy" if environment.get("no_proxy", "").strip() else "NO_PROXY"
     entries = [*filter(None, [environment.get(name, "").strip()]), urlsplit(url).hostname or ""]
     return f"reach the host without a proxy: `export {name}={','.join(entries)}`"

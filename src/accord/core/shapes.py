@@ -184,7 +184,6 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
 
 
 def _allowed_values(detail: ErrorDetails) -> list[str]:
-    """Return what a place may hold, in words."""
     words = _WANTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
     words = words.format(**detail.get("ctx", {}))
     return re.split(", | or ", words) if detail["type"] in ("literal_error", "enum") else [words]
@@ -209,7 +208,6 @@ def _description_of(value: Any) -> str:
 
 @lru_cache(maxsize=8)
 def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the JSON Schema of a model, by the names of its documents."""
     return model.model_json_schema(by_alias=True)
 
 

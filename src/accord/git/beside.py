@@ -213,7 +213,6 @@ def _new_places(own: Git, known: set[str], now: Beside) -> dict[str, str]:
 
 
 def _range(ends: Iterable[str], known: Iterable[str]) -> bytes:
-    """Write the commits at and before these ends without the known ones, for git's option ``--stdin``."""
     return "".join(f"{line}\n" for line in [*ends, *(f"^{commit}" for commit in known)]).encode()
 
 
@@ -224,7 +223,6 @@ def _new_commits(own: Git, ends: Iterable[str], known: Iterable[str]) -> tuple[l
 
 
 def _keep_commits(own: Git, known: set[str], places: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """Keep the commits of these places in a bundle."""
     refs = {f"{_KEPT}/{number}": name for number, name in enumerate(places, 1)}
     for ref, name in refs.items():
         own("update-ref", ref, places[name])

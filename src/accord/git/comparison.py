@@ -217,7 +217,6 @@ class _Comparison(Frozen):
         return staged is not None and staged.flag in "Ss" and not was_hidden
 
     def _forcibly_added(self) -> set[str]:
-        """Return the ignored files that were added to the index by force."""
         new = [path for path in self.staged if path not in self.before.index and path in self.seen]
         return {
             path for path in ignored_paths(self.ours, new) if path not in self.commit and path not in self.before.hidden

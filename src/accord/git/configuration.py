@@ -76,7 +76,6 @@ def approvals_in(config: ConfigFile) -> str:
 
 
 def _value_in(config: ConfigFile, key: str, is_valid: Callable[[str], bool], meaning: str, hint: str) -> str:
-    """Return the value of a key, empty without it."""
     try:
         document = read_yaml(config.raw or b"").value
     except BrokenContract as broken:

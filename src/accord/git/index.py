@@ -73,7 +73,6 @@ def add_files(git: Git, paths: Sequence[str]) -> list[str]:
 
 
 def _refused_paths(git: Git, paths: Sequence[str]) -> list[str]:
-    """Add files; return those at which git ends."""
     if not paths:
         return []
     done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=join_nul(paths))

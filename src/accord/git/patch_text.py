@@ -61,7 +61,6 @@ def patch_findings(patch: bytes) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1)  # of the one patch of a result, which is checked again once its texts are safe
 def _fault(patch: bytes) -> str:
-    """Return the fault that makes git refuse a patch; empty without one."""
     if _FENCE.match(patch):
         return "A code fence surrounds the patch"
     if not _FILE.search(patch):

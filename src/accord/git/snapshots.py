@@ -238,7 +238,6 @@ def _hidden_files(git: Git) -> list[str]:
 
 
 def _remove(top: Path, path: Path) -> None:
-    """Remove a file, and the folders that are empty then."""
     path.unlink(missing_ok=True)
     with suppress(OSError):
         for folder in path.parents:

@@ -193,7 +193,6 @@ def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) 
 
 
 def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:
-    """Create the objects of a commit, which no ref names yet; None where GitHub makes another tree."""
     for blob in upload.blobs:
         (content,) = git.contents([blob])
         send_until_answered(partial(github.create_blob, content or b""), clock)

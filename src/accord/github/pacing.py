@@ -7,7 +7,7 @@ them costs no wait at all; only the request that would break one waits until it 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
@@ -46,11 +46,6 @@ class _Window:
                 return moment + self.seconds - now
         return 0.0
 
-    def spend(self, now: float, cost: int) -> None:
-        if cost:
-            self.spent.append((now, cost))
-            self.total += cost
-
 
 class Pacer:
     """The windows of one token, as far as this process fills them, and the seconds waited for limits.
@@ -64,18 +59,21 @@ class Pacer:
         per_minute, per_hour = (max(limit // processes, 1) for limit in (CONTENT_PER_MINUTE, CONTENT_PER_HOUR))
         self._windows = (_Window(points, MINUTE), _Window(per_minute, MINUTE), _Window(per_hour, HOUR))
 
-    def _costs(self, is_write: bool, creates_content: bool) -> Iterator[tuple[_Window, int]]:
-        content = 1 if creates_content else 0
-        return zip(self._windows, (WRITE_POINTS if is_write else READ_POINTS, content, content), strict=True)
-
     def wait(self, now: float, *, is_write: bool, creates_content: bool) -> float:
         """Seconds until such a request keeps all limits; ``now`` in seconds on any steady clock."""
-        return max(window.wait(now, cost) if cost else 0.0 for window, cost in self._costs(is_write, creates_content))
+        costs = _costs(is_write, creates_content)
+        return max(window.wait(now, cost) if cost else 0.0 for window, cost in zip(self._windows, costs, strict=True))
 
     def spend(self, now: float, *, is_write: bool, creates_content: bool) -> None:
         """Count a request that is sent now."""
-        for window, cost in self._costs(is_write, creates_content):
-            window.spend(now, cost)
+        for window, cost in zip(self._windows, _costs(is_write, creates_content), strict=True):
+            if cost:
+                window.spent.append((now, cost))
+                window.total += cost
+
+
+def _costs(is_write: bool, creates_content: bool) -> tuple[int, int, int]:
+    return (WRITE_POINTS if is_write else READ_POINTS, int(creates_content), int(creates_content))
 
 
 def estimate_seconds(content: int, others: int, *, latency: float = 0.5) -> float:

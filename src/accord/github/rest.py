@@ -41,9 +41,6 @@ def segments(path: str) -> str:
 class Server:
     """A GitHub server over REST with one token. A ``pacer`` is shared by clients that use the token in turn."""
 
-    _root = ""
-    """The start of every path."""
-
     def __init__(
         self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
     ) -> None:
@@ -52,9 +49,12 @@ class Server:
             raise WrongUsage("No GitHub token found.", hint=hint, cause="credential-missing")
         if not _TOKEN.fullmatch(access.token):
             raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
-        self._access = access
-        self._clock = clock
+        self._access, self._clock, self._root = access, clock, self._root_of(access)
         self._transport = Transport(access, clock, tell_wait, pacer or Pacer())
+
+    def _root_of(self, _: Access) -> str:
+        """Return the start of every path."""
+        return ""
 
     @property
     def requests(self) -> RequestCount:
@@ -146,13 +146,8 @@ class Rest(Server):
     unknown whether it was carried out, unless its method says that it is sent again.
     """
 
-    def __init__(
-        self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None], pacer: Pacer | None = None
-    ) -> None:
+    def _root_of(self, access: Access) -> str:
         if not _NAME.fullmatch(access.repository):
-            raise WrongUsage(
-                f"`{access.repository}` is not a repository.",
-                hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.",
-            )
-        super().__init__(access, clock, tell_wait, pacer)
-        self._root = f"/repos/{access.repository}"
+            hint = "Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`."
+            raise WrongUsage(f"`{access.repository}` is not a repository.", hint=hint)
+        return f"/repos/{access.repository}"

@@ -141,7 +141,6 @@ def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
 
 
 def _comment(node: dict[str, Any]) -> Comment:
-    """Read a comment."""
     login = login_of(node["author"])
     review = node["pullRequestReview"] or {}
     return Comment(
