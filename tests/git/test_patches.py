@@ -1,6 +1,7 @@
 """A patch carries a work tree byte for byte: what git would have committed is what the branch gets."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,20 +118,16 @@ def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path, commands: li
     assert "real.txt" in patch
 
 
+INSIDE = "git add -A; git commit -qm scaffold"
+
+
 @pytest.mark.parametrize(
-    "made", ["left alone", "committed inside", "added outside as well", "committed outside as well"]
+    "made", ["true", INSIDE, f"{INSIDE}; cd ..; git add -A", f"{INSIDE}; cd ..; git add -A; git commit -qm mine"]
 )
 def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, made: str) -> None:
-    inner = tree / "app"
-    inner.mkdir()
-    git(inner, "init", "-q")
-    (inner / "page.ts").write_text("export {}\n")
-    if made != "left alone":
-        commit(inner, "scaffold")
-    if made == "added outside as well":
-        git(tree, "add", "-A")
-    if made == "committed outside as well":
-        commit(tree, "mine")
+    subprocess.run(
+        ["sh", "-ec", f"git init -q app; cd app; echo 'export {{}}' > page.ts; {made}"], cwd=tree, check=True
+    )
     result = apply_patch(Git(tree), extract(tree, "base").patch, "base")
     assert git(tree, "show", f"{result}:app/page.ts") == "export {}"
 

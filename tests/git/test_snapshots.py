@@ -44,15 +44,17 @@ def applied(repository: Path, commit: str, patch: bytes, into: Path) -> dict[str
     return {name: (into / name).read_text() for name in files}
 
 
+def shell(tree: Path, text: str) -> None:
+    subprocess.run(["sh", "-ec", text], cwd=tree, check=True, capture_output=True)
+
+
 def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Path) -> None:
     before = snapshot(repository / "src")
-    (repository / "committed.txt").write_text("by the agent\n")
-    commit(repository, "the agent's own")
-    write(repository, {"src/code.py": "x = 2\n", "new é.txt": ""})
+    shell(repository, "echo by the agent > committed.txt; git add -A; git commit -qm own; echo x = 2 > src/code.py")
+    (repository / "new é.txt").touch()
     patch = changes_since(before).patch
     came = applied(repository, before.commit, patch, tmp_path / "there")
-    assert came["committed.txt"] == "by the agent\n"
-    assert came["src/code.py"] == "x = 2\n"
+    assert (came["committed.txt"], came["src/code.py"]) == ("by the agent\n", "x = 2\n")
     assert b"new file mode 100644" in patch
 
 
@@ -95,33 +97,26 @@ def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     repository: Path, tmp_path: Path, is_committed: bool
 ) -> None:
     before = snapshot(repository)
-    inner = repository / "tools/inner"
-    (inner / "deep").mkdir(parents=True)
-    (inner / ".gitignore").write_text("*.tmp\n")
-    for name in ("a.txt", "deep/b é.txt", "c.tmp"):
-        (inner / name).write_text(name)
-    (inner / "deep-link").symlink_to("deep")
-    git(inner, "init", "-q")
-    if is_committed:
-        commit(inner, "inner")
+    made = "mkdir -p tools/inner/deep; cd tools/inner; echo '*.tmp' > .gitignore; touch c.tmp; ln -s deep deep-link; "
+    made += "echo a | tee a.txt > 'deep/b é.txt'; git init -q"
+    shell(repository, f"{made}; git add -A; git commit -qm inner" if is_committed else made)
     counted = Git(tmp_path)("apply", "--numstat", "-z", data=changes_since(before).patch)
     paths = {entry.split("\t")[2] for entry in counted.decode().split("\0")[:-1]}
     assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
 
 
-@pytest.mark.parametrize("made", ["cloned", "added", "committed", "edited"])
+CLONED = {"cloned": "true", "added": "git add -A", "edited": "echo edited > vendor/other/kept.txt"}
+CLONED["committed"] = "git add -A; git commit -qm clone"
+
+
+@pytest.mark.parametrize("made", CLONED)
 def test_a_clone_of_another_repository_is_left_out_and_named(repository: Path, tmp_path: Path, made: str) -> None:
     other = copied(tmp_path / "other", with_two_commits)
     before = snapshot(repository)
-    git(repository, "clone", "-q", str(other), "vendor/other")
+    shell(repository, f"git clone -q {other} vendor/other")
     if made == "edited":
         before = snapshot(repository)
-        (repository / "vendor/other/kept.txt").write_text("edited\n")
-    if made in ("added", "committed"):
-        git(repository, "add", "-A")
-    if made == "committed":
-        git(repository, "commit", "-qm", "with a clone")
-    (repository / "small.txt").write_text("small\n")
+    shell(repository, f"{CLONED[made]}; echo small > small.txt")
     changes, extracted = changes_since(before), extract(repository, before.commit)
     assert {*changes.left_out.values()} == {ELSEWHERE}
     assert all(path.startswith("vendor/other/") for path in changes.left_out)
@@ -131,19 +126,17 @@ def test_a_clone_of_another_repository_is_left_out_and_named(repository: Path, t
 
 
 def test_files_that_were_uncommitted_before_the_run_are_left_out(repository: Path, tmp_path: Path) -> None:
-    (repository / "src/code.py").write_text("x = 'by an earlier step'\n")
-    (repository / "kept.txt").unlink()
-    for name in ("prompt [1].md", "edited.md", "moved.md", ":(top)é"):
-        (repository / name).write_text("made by an earlier step\n")
-    (repository / "checkout").mkdir()
-    git(repository / "checkout", "init", "-q")
-    (repository / "checkout" / "file").write_text("of another checkout\n")
+    shell(
+        repository,
+        "echo 'x = 3' > src/code.py; rm kept.txt; for name in 'prompt [1].md' edited.md moved.md ':(top)é'; "
+        'do echo made by an earlier step > "$name"; done; git init -q checkout; echo another > checkout/file',
+    )
     before = snapshot(repository / "src")
-    (repository / "edited.md").write_text("made by an earlier step\nedited by the agent\n")
-    (repository / "moved.md").rename(repository / "src/moved.md")
-    (repository / "checkout" / "new").write_text("new\n")
-    git(repository, "add", "-A", ":!checkout")
-    git(repository, "commit", "-qm", "all that is there")
+    shell(
+        repository,
+        "echo edited by the agent >> edited.md; mv moved.md src; echo new > checkout/new; "
+        "git add -A ':!checkout'; git commit -qm all",
+    )
     changes = changes_since(before)
     assert sorted(changes.untouched) == [":(top)é", "kept.txt", "prompt [1].md", "src/code.py"]
     came = applied(repository, before.commit, changes.patch, tmp_path / "there")
