@@ -11,7 +11,7 @@ from support.plans import plan, task, update
 from support.sessions import agent_output
 
 from accord.core.documents import read_object
-from accord.core.fixes import _with_role, fix_document, fix_text, read_corrected
+from accord.core.fixes import fix_document, fix_text, read_corrected
 from accord.core.kinds import KINDS
 
 
@@ -175,13 +175,3 @@ def test_a_review_without_its_object_is_put_into_it() -> None:
     value, fixes = fixed("reviewer-result", flat)
     assert value == {"role": "reviewer", "review": review}
     assert fixes == ["Moved `verdict`, `summary`, `comments` into `review` at /review."]
-
-
-def test_a_role_in_a_part_of_the_document_is_moved_to_its_top() -> None:
-    review = {"verdict": "approve", "summary": "All checks pass.", "comments": []}
-    raw, fixes = fix_text(json.dumps({"review": {"role": "reviewer", **review}}).encode(), None)
-    assert json.loads(raw) == {"role": "reviewer", "review": review}
-    assert [fix.text for fix in fixes] == ["Moved the key `role` to the top at /role."]
-    read = read_object(json.dumps(given := {"review": {"role": "reviewer", **review}}).encode())
-    _with_role(read)
-    assert read.value == given

@@ -560,12 +560,6 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "/review/findings",
         "Write its content under a known key (`verdict`, `summary`, `comments`), or remove it.",
     ),
-    "a role within": ({"review": {"role": "reviewer", **approve()["review"]}}, "/review/role", "Move it to `/role`."),
-    "a role within an entry": (
-        without(plan({"role": "planner", **task("a")}), "role"),
-        "/create/0/role",
-        "Move it to `/role`.",
-    ),
 }
 
 
@@ -605,16 +599,6 @@ def test_each_key_beside_a_missing_object_belongs_in_it() -> None:
     found = [(each.path, each.hint) for each in findings_of(SPLIT)]
     names = {"verdict": "verdict", "sumary": "summary", "comments": "comments"}
     assert found == [(f"/{key}", f"Move it to `/review/{name}`.") for key, name in names.items()]
-
-
-KNOWN_AT_TOP = "Write its content under a known key (`role`, `review`), or remove it."
-
-
-def test_a_missing_key_that_two_objects_hold_has_one_hint() -> None:
-    parts = {"review": {"role": "reviewer", **approve()["review"]}, "comments": {"role": "reviewer"}}
-    for given in (parts, dict(reversed(parts.items()))):
-        found = {each.path: each.hint for each in findings_of(given)}
-        assert found == {"/review/role": "Move it to `/role`.", "/comments": KNOWN_AT_TOP}
 
 
 ESCAPED: dict[str, tuple[Any, str]] = {

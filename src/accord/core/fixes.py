@@ -20,7 +20,7 @@ from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_nam
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
-from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, part_with_role, role_names, wrapping_keys
+from accord.core.kinds import KINDS, Kind, kind_for, misspelled_role, role_names, wrapping_keys
 from accord.core.shapes import Located, format_of, keys_at, sole_entry, value_at
 from accord.core.suggest import correct_spelling
 
@@ -112,9 +112,6 @@ def _with_role(document: Document) -> tuple[Document, list[Fix]]:
     for wrapping in wrapping_keys(value):
         value = sole_entry(value[wrapping])
         fixes.append(Fix(f"Removed the object around the document, with the key `{short_name(wrapping)}`."))
-    if "role" not in value and (found := part_with_role(value)):
-        value = {"role": found[1].pop("role"), **value}
-        fixes.append(Fix("Moved the key `role` to the top.", "/role"))
     if key := misspelled_role(value):
         value = {("role" if name == key else name): child for name, child in value.items()}
         fixes.append(Fix(f"Renamed the key `{key}` to `role`.", "/role"))

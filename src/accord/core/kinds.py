@@ -12,7 +12,7 @@ from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors, pointer, with_lines
 from accord.core.frozen import Frozen
-from accord.core.shapes import DocumentFormat, Located, format_of, keys_at, read_shape, sole_entry
+from accord.core.shapes import DocumentFormat, Located, format_of, read_shape, sole_entry
 from accord.core.suggest import correct_spelling, did_you_mean
 
 if TYPE_CHECKING:
@@ -213,24 +213,12 @@ def recognised_kind(value: Mapping[str, Any], form: DocumentFormat) -> Kind:
     if role is None and (key := misspelled_role(value)):
         message = f"The key `{key}` is not `role`, so the document's kind is unknown."
         raise _kind_error(message, f"Rename `{key}` to `role`.", pointer(key))
-    if role is None and (found := part_with_role(value)):
-        return found[0]
     _check_alone(value)
     if role is None:
         hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
         raise _kind_error("The document has no `role`, so its kind is unknown.", hint, "/role")
     hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
     raise _kind_error(f"Unknown role `{short_name(str(role))}`.", hint, "/role")
-
-
-def part_with_role(value: Mapping[str, Any]) -> tuple[Kind, dict[str, Any]] | None:
-    """Return the kind whose role is not at the top but in one of its parts, such as `review`, and that part."""
-    for kind in KINDS.values():
-        keys = {*keys_at(kind.model, ())} - {"role"} if "role" in kind.marks else set[str]()
-        for part in (sole_entry(inner) for key, inner in value.items() if key in keys):
-            if isinstance(part, dict) and part.get("role") == kind.marks["role"] and not keys & part.keys():
-                return kind, part
-    return None
 
 
 def role_names() -> list[str]:
@@ -248,10 +236,10 @@ def misspelled_role(value: Mapping[str, Any]) -> str | None:
 def wrapping_keys(value: Mapping[str, Any]) -> list[str]:
     """Return the keys of the objects around a document with a role, each the only one, from the outside; else none.
 
-    An array with one entry counts as its entry. A part of a document is not the document.
+    An array with one entry counts as its entry.
     """
     keys: list[str] = []
-    inner: Any = {} if part_with_role(value) else value
+    inner: Any = value
     while isinstance(inner, dict) and len(inner) == 1 and len(keys) < _MOST_WRAPPINGS:
         ((key, inner),) = inner.items()
         inner = sole_entry(inner)
