@@ -5,6 +5,7 @@ That holds even if this process is killed (see ``accord.runner.guard``).
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import selectors
@@ -15,8 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -25,11 +26,11 @@ from accord.agents.registry import OUTPUT_MIB
 from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.files.store import DISK_FULL
+from accord.runner import guard
 from accord.runner.confine import CANNOT_START, NOT_STARTED
 from accord.runner.isolation import WITHOUT_CONTAINER, Confinement
 from accord.runner.models import InternalError, JobContext, LineWatcher, StopSignals
 from accord.runner.record import restore_if_replaced
-from accord.runner.termination import Termination, adopting_orphans, watchdog
 from accord.text.redacted_stream import RedactedStream
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -42,6 +43,11 @@ _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "stalled": 10.0, "cancelled": 
 """Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
+_WAIT_SECONDS = 5
+_PR_SET_CHILD_SUBREAPER = 36
+_KILL_SECONDS = 10
+"""A process that still exists so long after SIGKILL hangs in a system call, and nothing can end it."""
+
 _LINE_BYTES = 4 * 1024 * 1024
 """A longer line at the beginning of the end is not cut off."""
 
@@ -105,8 +111,8 @@ def run_program(
     with (
         stdout.open("w+b", buffering=0) as out,
         stderr.open("w+b", buffering=0) as err,
-        watchdog(program.environment) as watch,
-        adopting_orphans() as spared,
+        _watchdog(program.environment) as watch,
+        _adopting_orphans() as spared,
     ):
         started = _start(program)
         watch(started)
@@ -120,8 +126,7 @@ def run_program(
                 selector.register(sink.source, selectors.EVENT_READ, sink)
             running = _Running(started, selector, job.stop, sinks)
             error = running.wait(limit_seconds, silent_seconds)
-            patience = _PATIENCE_SECONDS[error.kind if error else ""]
-            disk_error = running.end(Termination(started, spared, patience))
+            disk_error = running.end(spared, _PATIENCE_SECONDS[error.kind if error else ""])
             error = error or disk_error
         code = started.poll()
         line = os.pread(err.fileno(), _SHOWN_CHARS, 0).decode(errors="replace").partition("\n")[0]
@@ -131,6 +136,57 @@ def run_program(
         shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.log.left_out)
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
     return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced, shortened)
+
+
+@contextmanager
+def _watchdog(environment: Mapping[str, str]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Start the guard process; yield a function that tells it the leader of the agent's session.
+
+    The guard ends with the block. An exception that leaves the block, such as a final Ctrl-C, ends the agent as well.
+    ``environment`` is the agent's. Raises OSError if the guard cannot be started.
+    """
+    words = [sys.executable, "-I", "-S", guard.__file__]
+    with subprocess.Popen(  # noqa: S603 (a file of accord)
+        words,
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as guarding:
+        pipe = guarding.stdin
+        assert pipe is not None  # noqa: S101 (a pipe was requested)
+        leaders: list[subprocess.Popen[bytes]] = []
+
+        def watch(leader: subprocess.Popen[bytes]) -> None:
+            leaders.append(leader)
+            with suppress(BrokenPipeError):  # the guard was killed
+                os.write(pipe.fileno(), b"%d\n" % leader.pid)
+
+        try:
+            yield watch
+        except BaseException:
+            pipe.close()
+            for leader in leaders:
+                with suppress(subprocess.TimeoutExpired):
+                    leader.wait(_WAIT_SECONDS)
+            raise
+        guarding.kill()  # before its pipe closes
+
+
+@contextmanager
+def _adopting_orphans() -> Iterator[frozenset[int]]:
+    """Become the parent of orphaned descendants; yield the existing descendants, which are to be left alone."""
+    _set_subreaper(1)
+    try:
+        yield frozenset(process.pid for process in guard.descendants())
+    finally:
+        _set_subreaper(0)
+
+
+def _set_subreaper(on: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, on, 0, 0, 0)
 
 
 def _start(program: Program) -> subprocess.Popen[bytes]:
@@ -184,12 +240,24 @@ class _Running(Frozen):
                 return error
         return None
 
-    def end(self, termination: Termination) -> InternalError | None:
-        """End the processes that are left and pass their last output on; a further stop signal kills them at once."""
-        count = self.stop.count
-        while not termination.step():
-            if self.stop.count > count:
-                termination.patience_seconds = 0
+    def end(self, spared: frozenset[int], patience_seconds: float) -> InternalError | None:
+        """End the program and all that it started but the ``spared``, and pass on what they still print.
+
+        Each gets SIGTERM once, and SIGKILL when the patience is over; a further stop signal ends it.
+        """
+        count, began, signaled = self.stop.count, time.monotonic(), set[int]()
+        while (seconds := time.monotonic() - began) <= patience_seconds + _KILL_SECONDS:
+            self.started.poll()
+            remaining = self._remaining_processes(spared)
+            if not remaining and self.started.returncode is not None:
+                break
+            patience_seconds = 0 if self.stop.count > count else patience_seconds
+            number = signal.SIGKILL if seconds > patience_seconds else signal.SIGTERM
+            group = [] if sys.platform == "linux" else [-self.started.pid]  # without /proc
+            for pid in (*group, *remaining):
+                if number == signal.SIGKILL or pid not in signaled:
+                    guard.send_signal(pid, number)
+            signaled |= {*group, *remaining}
             self._pass_on()
         deadline = time.monotonic() + _DRAIN_SECONDS
         while self.selector.get_map() and time.monotonic() < deadline:
@@ -197,6 +265,15 @@ class _Running(Frozen):
         for sink in self.sinks:
             sink.finish()
         return self._disk_error()
+
+    def _remaining_processes(self, spared: frozenset[int]) -> list[int]:
+        """Return the processes that still have to end, and reap adopted orphans that ended."""
+        found = [process for process in guard.descendants() if process.pid not in spared]
+        for process in found:
+            if process.is_dead and process.parent == os.getpid() and process.pid != self.started.pid:
+                with suppress(ChildProcessError):
+                    os.waitpid(process.pid, os.WNOHANG)
+        return [process.pid for process in found if not process.is_dead]
 
     def _disk_error(self) -> InternalError | None:
         if not any(sink.log.is_full for sink in self.sinks):
