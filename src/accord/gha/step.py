@@ -217,14 +217,10 @@ def escape_data(text: str) -> str:
     return _CONTROL.sub(" ", as_seen(text)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def escape_property(text: str) -> str:
-    """Escape the value of a property of a workflow command."""
-    return escape_data(text).replace(":", "%3A").replace(",", "%2C")
-
-
 def command(name: str, message: str, **properties: str | int | None) -> str:
     """Write one workflow command; properties that are None are left out."""
-    given = ",".join(f"{key}={escape_property(str(value))}" for key, value in properties.items() if value is not None)
+    values = {key: escape_data(str(value)) for key, value in properties.items() if value is not None}
+    given = ",".join(f"{key}={value.replace(':', '%3A').replace(',', '%2C')}" for key, value in values.items())
     return f"::{name}{' ' + given if given else ''}::{escape_data(message)}"
 
 

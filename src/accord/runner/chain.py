@@ -230,8 +230,10 @@ class AgentChain:
         record.messages = own_messages(git, start, record.merged)
         warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
         warnings += _warnings_about_commits(changes)
-        if (trouble := _merge_error(changes)) and record.error is None:
-            record.error = trouble
+        if (changes.unfinished or changes.marked) and record.error is None:
+            marked = f"conflict-markers are in {some_of(changes.marked)}" if changes.marked else ""
+            detail = sentence("; ".join(filter(None, [changes.unfinished, marked])))
+            record.error = InternalError(kind="merge-unfinished", detail=detail)
         inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
         if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
             message = "Files that were already uncommitted before the run were left out"
@@ -249,15 +251,6 @@ def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:
     undo = f"They stay as they are. If no person moved them, undo it with `{command}`. Then run it again."
     detail = f"{some_of(list(moved), _NAMED_REFS)}. {undo}"
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
-
-
-def _merge_error(changes: WorkTreeChanges) -> InternalError | None:
-    """Return the error of a run that ended in the middle of a merge, or left the markers of a conflict."""
-    if not (changes.unfinished or changes.marked):
-        return None
-    marked = f"conflict-markers are in {some_of(changes.marked)}" if changes.marked else ""
-    detail = sentence("; ".join(filter(None, [changes.unfinished, marked])))
-    return InternalError(kind="merge-unfinished", detail=detail)
 
 
 def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:

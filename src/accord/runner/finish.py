@@ -68,7 +68,8 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     is_broken = False
     if is_ended_well(evidence):
         is_broken = _has_broken_result(run_dir, record.kind, evidence.account)
-        evidence = replace(evidence, has_changes=has_patch(run_dir))
+        patch = run_dir / layout.PATCH
+        evidence = replace(evidence, has_changes=patch.stat().st_size > 0 if _is_file(patch) else None)
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
     evidence.account.usage = record.usage if record.attempts else evidence.account.usage
@@ -106,15 +107,6 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
 def outputs_of_error(error: InternalError, redact: Redactor, policy: PostingPolicy) -> RunOutputs:
     """Return the outputs of a run that accord refused to begin or to publish, or that left no record."""
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=error), redact, policy)
-
-
-def has_patch(run_dir: Path) -> bool | None:
-    """Return whether the run changed files; None if its patch is missing."""
-    try:
-        with open_regular(run_dir / layout.PATCH) as file:
-            return bool(file.read(1))
-    except OSError:
-        return None
 
 
 def _has_broken_result(run_dir: Path, kind: str, account: Account) -> bool:
