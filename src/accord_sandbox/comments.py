@@ -125,15 +125,8 @@ def _checked_body(call: Call) -> str:
 
 def record_event(call: Call, issue_id: int, event: str, detail: dict[str, Any] | None = None) -> None:
     """Store an event of the caller on the issue's timeline; ``detail`` holds the extra fields of its kind."""
-    insert_event(call.db, issue_id, event, call.user.user_id, call.now, detail)
-
-
-def insert_event(
-    db: SqlConnection, issue_id: int, event: str, actor_id: int, now: float, detail: dict[str, Any] | None = None
-) -> None:
-    """Store an event on the issue's timeline."""
-    row = {"issue_id": issue_id, "event": event, "actor_id": actor_id, "created_at": now}
-    insert(db, "events", {**row, "detail": json.dumps(detail or {})})
+    row = {"issue_id": issue_id, "event": event, "actor_id": call.user.user_id, "created_at": call.now}
+    insert(call.db, "events", {**row, "detail": json.dumps(detail or {})})
 
 
 @route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")

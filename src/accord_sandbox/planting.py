@@ -10,7 +10,7 @@ from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
 from accord_sandbox.calls import Call, SandboxSettings
-from accord_sandbox.comments import insert_comment, insert_event
+from accord_sandbox.comments import insert_comment, record_event
 from accord_sandbox.commits import noreply_signature
 from accord_sandbox.database import Row, SqlConnection, find_repository, find_user, insert, set_meta
 from accord_sandbox.diffs import NotInDiff
@@ -25,7 +25,7 @@ from accord_sandbox.tokens import BOT, MAINTAINER, TokenOwner
 from accord_sandbox.workflow_runs import save_run
 
 if TYPE_CHECKING:
-    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
+    from accord_sandbox.seed import Seed, SeedCheck, SeedIssue, SeedRepository, SeedThread
 
 HOME = "accord/sandbox"
 STRANGER = "stranger"
@@ -215,7 +215,7 @@ class _Planter:
 
     def _plant_label_event(self, identifier: int, kind: str, label: str, login: str, at: float) -> None:
         detail = {"label": {"name": label, "color": IMPLICIT_COLOR}}
-        insert_event(self.db, identifier, kind, self._account(login), at, detail)
+        record_event(self._call(login, at), identifier, kind, detail)
 
     def _plant_pull(self, identifier: int, issue: SeedIssue, head: str) -> None:
         db, bare = self.db, self.storage.open(self.seed.name)
@@ -263,7 +263,7 @@ class _Planter:
     def _plant_thread(self, issue_id: int, thread: SeedThread) -> None:
         first: Row | None = None
         for comment in thread.comments:
-            call = self._call(comment)
+            call = self._call(comment.author, self._time(comment))
             pull = pull_by_id(call, issue_id)
             review = insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
             if first is not None:
@@ -280,12 +280,11 @@ class _Planter:
                 values = (call.user.user_id, identifier)
                 self.db.execute("UPDATE review_comments SET resolver_id = ? WHERE id = ?", values)
 
-    def _call(self, comment: SeedComment) -> Call:
-        """Return the request with which the author of a comment would have created it."""
+    def _call(self, login: str, at: float) -> Call:
+        """Return the request with which an account would have made a part of the seed."""
         owner, _, name = self.seed.name.partition("/")
-        actor = TokenOwner(self._account(comment.author), comment.author, "", "user", {}, None)
+        actor = TokenOwner(self._account(login), login, "", "user", {}, None)
         params = {"owner": owner, "repo": name}
-        at = self._time(comment)
         return Call(self.db, SandboxSettings(), at, "", "", "", {}, self.storage, actor=actor, params=params)
 
 

@@ -81,11 +81,6 @@ class Reader(Frozen):
         return self.github.is_trusted(login, lambda: self.identity)
 
 
-def reader_of(github: GitHub, repository: str, identity: Identity) -> Reader:
-    """Return a reader of what accord wrote."""
-    return Reader(github, repository, as_reader(identity))
-
-
 def read_repository(
     github: GitHub, address: Address, period: timedelta, own: Identity | None = None
 ) -> BoardRepository:
@@ -95,7 +90,7 @@ def read_repository(
     about six for each open pull request that accord works on.
     """
     own = own or github.identity()
-    reader = reader_of(github, address.repository, own)
+    reader = Reader(github, address.repository, as_reader(own))
     issues = [issue for issue in github.issues(state="open") if not issue.is_pull]
     numbers = {issue.number for issue in issues}
     now = github.server_time()
@@ -318,7 +313,7 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
 
     Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
     """
-    reader = reader_of(github, facts.address.repository, facts.identity)
+    reader = Reader(github, facts.address.repository, as_reader(facts.identity))
     ended = [_read_ended(one, reader, facts.now, known) for one in facts.ended[:MOST_ENDED]]
     facts = replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:]))
     try:
