@@ -551,13 +551,13 @@ def test_each_correction_of_a_design_is_recorded_though_its_words_are_the_same(t
     folder, now = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)]), clock()
     for count in (1, 2):
         before = read_session(folder)
-        answer(writer(folder, now), {DESIGN: f"changes-requested: {count}"})
+        answer(writer(folder, now), {DESIGN: "changes-requested: smaller"})
         now.sleep(60)
         start_agent(writer(folder, now), "meta", "Architect")
         for _ in range(2):
             apply_output(writer(folder, now), "meta", "Architect", WORK)
             now.sleep(60)
-        assert len(read_session(folder).outputs) == count
+        assert len(read_session(folder).outputs) == len(read_session(folder).history) == count
         assert status_of(read_session(folder)).correction_status == "completed"
         assert [*hand_edits(before, read_session(folder))] == []
         ask(writer(folder, now), [UserQuestion("Now?", DESIGN)])

@@ -719,6 +719,17 @@ def test_the_first_round_of_fixes_after_a_reset_counts(tmp_path: Path, count: in
     assert codes() == found
 
 
+def test_an_entry_that_another_tool_counted_is_one_of_two_rounds(tmp_path: Path) -> None:
+    first, tasks = outputs(("Coder", "OK")) + FAILED, TASKS.replace("not-started  #", "implemented  #")
+    texts = {"tasks.yaml": tasks, "outputs.jsonl": first}
+    folder = make_session(tmp_path, "FIX_TESTS", mode="full", user_decisions=SINGLE, retry_counts=TESTS[1], texts=texts)
+    codes = changes_of(folder)
+    (folder / "outputs.jsonl").write_text(first + (FIXED + FAILED) * 2)
+    assert codes() == ["session-altered"]
+    by_hand(folder, retry_counts=TESTS[2])
+    assert codes() == []
+
+
 def corrected(status: str | None, at: str | None = AT) -> dict[str, Any]:
     sent = {"agent": "Architect", "task_id": "meta", "at": at} if at else None
     return {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": status, "last_correction_dispatch": sent}}}
@@ -767,6 +778,7 @@ def test_a_correction_is_completed_only_with_its_output(
 
 
 REQUESTED = decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: a")
+REQUESTED_MORE = {**REQUESTED, "answer": "changes-requested: b", **LATER}
 REDESIGNED = outputs(("Architect", "OK"), task="meta").replace("T09", "T11")
 ASKED_AGAIN, APPROVED = decision("UD-APPROVE-DESIGN", asked_at=LATER["asked_at"]), {**GATES[0], **LATER}
 
@@ -828,6 +840,8 @@ def test_a_correction_begins_again_only_with_a_new_request(
         (APPROVED, {"current_state": "PLAN"}, "", ["session-altered"]),
         (ASKED_AGAIN, corrected("completed"), "", ["session-altered"]),
         (REQUESTED, corrected("queued"), "", []),
+        (REQUESTED_MORE, corrected("queued"), "", ["session-altered"]),
+        (REQUESTED_MORE, corrected("queued"), REDESIGNED, []),
         (APPROVED, {"current_state": "PLAN", **corrected("none")}, REDESIGNED, []),
     ],
 )
@@ -840,7 +854,8 @@ def test_each_request_in_the_history_has_its_correction(
     if is_new:
         before = replace(before, parts={name: Part(name) for name in before.parts})
     by_hand(folder, **{"user_decisions": [said], **changes})
-    (folder / "approve-design-history.jsonl").write_text(LINE + "\n")
+    more = LINE.replace(": a", ": b").replace("T10", "T12") + "\n" if said == REQUESTED_MORE else ""
+    (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{more}")
     (folder / "outputs.jsonl").write_text(DESIGNED + added)
     assert {one.code for one in hand_edits(before, read_session(folder))} == {*found}
 
