@@ -13,7 +13,7 @@ from pathlib import Path
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer
-from accord.git.program import Git
+from accord.git.program import Git, file_at
 from accord.sessions.decision_rules import (
     closing_finding,
     correction_of,
@@ -23,13 +23,14 @@ from accord.sessions.decision_rules import (
     is_of_security,
 )
 from accord.sessions.folder import (
+    FILES,
     HISTORY_FILE,
     OUTPUTS_FILE,
     STATUS_FILE,
     TASKS_FILE,
+    Part,
     Session,
     read_parts,
-    session_at,
 )
 from accord.sessions.machine import SessionFacts, refusal_of_way, working_state
 from accord.sessions.models import (
@@ -54,8 +55,9 @@ _QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer")
 
 def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
     """Find what a session's files became since a commit without a command that makes them so."""
-    folder = root / WORK / name
-    return hand_edits(session_at(Git(root), folder, start), Session(folder, read_parts(folder)))
+    folder, git = root / WORK / name, Git(root)
+    before = {file: Part(file, file_at(git, start, f"./{WORK}/{name}/{file}")) for file in FILES}
+    return hand_edits(Session(folder, before), Session(folder, read_parts(folder)))
 
 
 def hand_edits(before: Session, after: Session) -> Iterator[Finding]:

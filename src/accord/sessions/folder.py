@@ -27,7 +27,7 @@ from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import OF_ARRAY, is_of_array
-from accord.git.program import Git, changed_paths, file_at
+from accord.git.program import Git, changed_paths
 from accord.sessions.decision_rules import is_change_request, timestamp_findings
 from accord.sessions.machine import working_state
 from accord.sessions.models import (
@@ -328,12 +328,6 @@ def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
 def read_parts(folder: Path) -> dict[str, Part]:
     """Read the files of a session; all are missing where the folder is."""
     return {name: _read_part(folder, name) for name in FILES}
-
-
-def session_at(git: Git, folder: Path, commit: str) -> Session:
-    """Read a session as it was in a commit; ``git`` runs in the project."""
-    place = f"{WORK}/{folder.name}"
-    return Session(folder, {name: Part(name, file_at(git, commit, f"./{place}/{name}")) for name in FILES})
 
 
 def _read_part(folder: Path, name: str) -> Part:

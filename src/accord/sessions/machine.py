@@ -333,16 +333,18 @@ def _refusal(source: str, target: str, facts: SessionFacts) -> str:
     return " ".join(need.text for need in needs_of(source, target, facts))
 
 
-def _machine(name: str, mode: SessionMode) -> Machine[SessionFacts]:
-    edges = [
-        Edge(source, target, label, partial(_refusal, source, target)) for source, target, label, _ in _edges(mode)
-    ]
-    return Machine(name, ORDER[mode][0], frozenset({"DONE"}), tuple(edges))
-
-
-_MODES: tuple[SessionMode, ...] = ("full", "lean")
-_GUARDS = {(mode, source, target): guards for mode in _MODES for source, target, _, guards in _edges(mode)}
-
+_NAMES: dict[SessionMode, str] = {"full": "session", "lean": "lean session"}
+_GUARDS = {(mode, source, target): guards for mode in _NAMES for source, target, _, guards in _edges(mode)}
+MACHINES: Mapping[SessionMode, Machine[SessionFacts]] = {
+    mode: Machine(
+        name,
+        ORDER[mode][0],
+        frozenset({"DONE"}),
+        tuple(Edge(source, end, label, partial(_refusal, source, end)) for source, end, label, _ in _edges(mode)),
+    )
+    for mode, name in _NAMES.items()
+}
+SESSION, LEAN = MACHINES["full"], MACHINES["lean"]
 
 _GUARDS_OF_FILES = (_tasks, _final_review, _agents, _integration, _failed_review, _open_gate)
 """The guards whose facts the files of a session show, so that they also judge a move that was made in between."""
@@ -382,8 +384,3 @@ def refusal_of_way(
     nearest = (target, *reversed(ORDER[facts.mode]))
     on_way = (state for state in nearest if state == target or is_at_least(target, state, facts.mode))
     return next((refused[state] for state in on_way if state in refused), "")
-
-
-SESSION = _machine("session", "full")
-LEAN = _machine("lean session", "lean")
-MACHINES: Mapping[SessionMode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
