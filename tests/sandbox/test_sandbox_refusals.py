@@ -183,22 +183,6 @@ def test_a_body_other_than_json_is_a_400(client: Client, raw: bytes, message: st
     assert (answer.status_code, answer.json()["message"]) == (400, message)
 
 
-def test_an_older_server_has_no_dependencies(tmp_path: Any) -> None:
-    import requests
-
-    from accord_sandbox.server import SandboxSettings, serving
-
-    with serving(tmp_path, settings=SandboxSettings(native_dependencies=False)) as old, requests.Session() as session:
-        session.headers["authorization"] = f"token {old.token}"
-        url = f"{old.url}/api/v3/repos/{old.repository}/issues"
-        created = session.post(url, json={"title": "x"}).json()
-        assert "issue_dependencies_summary" not in created
-        edges = f"{url}/1/dependencies/blocked_by"
-        assert session.get(edges).status_code == 404
-        assert session.post(edges, json={"issue_id": created["id"]}).status_code == 404
-        assert session.delete(f"{edges}/{created['id']}").status_code == 404
-
-
 def test_a_route_that_the_sandbox_lacks_is_a_404_with_a_hint(client: Client) -> None:
     answer = client("GET", "teams")
     assert answer.status_code == 404

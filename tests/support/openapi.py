@@ -93,7 +93,6 @@ _OF_REPOSITORIES: dict[tuple[str, str], Any] = {
     ("get", "actions/artifacts/{artifact_id}/{archive_format}"): ("actions/download-artifact", _MOVED),
     ("get", "actions/jobs/{job_id}/logs"): ("actions/download-job-logs-for-workflow-run", _MOVED),
     ("post", "actions/runs/{run_id}/rerun"): ("actions/re-run-workflow", {"201": _EMPTY}, _RERUN),
-    ("post", "actions/runs/{run_id}/approve"): ("actions/approve-workflow-run", {"201": _EMPTY}),
     ("post", "actions/runs/{run_id}/cancel"): _CANCEL,
     ("post", "issues/comments/{comment_id}/reactions"): _REACTIONS,
     ("get", "milestones"): (*_MILESTONES, None, [*_PAGE, _STATE]),
