@@ -228,16 +228,6 @@ def test_closing_or_updating_what_is_closed_already_writes_nothing(stage: Stage)
         assert "already-closed" in codes(receipt)
 
 
-def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> None:
-    number = old_issue(stage)
-    result = plan(task("a"), task("b", "a", f"#{number}"), update=[update(number, labels=["priority:high"])])
-    rehearsal = stage.apply(result, is_dry_run=True)
-    assert (rehearsal.outcome, rehearsal.writes) == (Outcome.PLANNED, 0)
-    assert len(stage.issues()) == 1
-    real = stage.apply(result)
-    assert [(entry.op, entry.key) for entry in rehearsal.operations] == [(e.op, e.key) for e in real.operations]
-
-
 def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result)

@@ -123,16 +123,6 @@ def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tree:
         assert f"`{other}` is in the way" in str(receipt.error)
 
 
-def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Stage, tree: Path) -> None:
-    git(tree, "push", "-q", "origin", "HEAD:refs/heads/accord")
-    for name in ("accord.yml", "accord/config.yml"):
-        configure(tree, "branch_prefix: bots/accord\n", f".github/{name}")
-    receipt = apply(stage, work(tree, "a = 2\n"))
-    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
-    (found,) = [finding.message for finding in receipt.findings if finding.code == "config-unread"]
-    assert "`.github/accord/config.yml`" in found
-
-
 def configure(tree: Path, text: str, name: str = ".github/accord/config.yml") -> None:
     """Push the configuration to the base."""
     git(tree, "checkout", "-q", "-B", "main", "origin/main")

@@ -1,12 +1,11 @@
 """A later version of a plan on GitHub: what is updated, what stays, what is closed, and what stops it."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
-from support.stage import NO_LEASE, Stage, codes, staged
+from support.stage import NO_LEASE, Stage, codes
 
 from accord.engine.receipts import Outcome
 
@@ -100,12 +99,6 @@ def test_an_item_that_a_person_reopens_is_not_closed_again(
     assert code in codes(receipt)
 
 
-def test_a_result_that_only_updates_says_nothing_about_other_items(stage: Stage) -> None:
-    stage.apply(plan(task("a"), task("b")), run_key="k")
-    receipt = stage.apply(plan(update=[update(1, labels=["priority:low"])]), run_key="k", closes_vanished=True)
-    assert (receipt.writes, codes(receipt) - {"label-not-there"}) == (NO_LEASE + 1, {"label-kept"})
-
-
 def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(stage: Stage) -> None:
     stage.apply(plan(task("a"), refinement("b")))
     result = plan(update=[update(1, labels=["area: web"]), update(2, labels=["priority:medium"])])
@@ -128,16 +121,6 @@ def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage
     receipt = stage.apply(plan(task("a"), task("b"), task("c")))
     assert stage.snapshot()[2]["blocked_by"] == [2]
     assert [entry.op for entry in receipt.operations if entry.op == "remove-dependency"] == ["remove-dependency"]
-
-
-@pytest.mark.slow
-def test_without_native_dependencies_the_list_in_the_body_follows_the_plan(tmp_path: Path) -> None:
-    with staged(tmp_path, native_dependencies=False) as stage:
-        stage.apply(plan(task("a"), task("b"), task("c", "a")))
-        stage.apply(plan(task("a"), task("b"), task("c", "b")))
-        body = stage.get(path_of(stage, 3))["body"]
-        assert ("Blocked by #1" in body, "Blocked by #2" in body) == (False, True)
-        assert stage.apply(plan(task("a"), task("b"), task("c", "b"))).writes == 0
 
 
 def test_a_dry_run_shows_the_difference_of_each_item(stage: Stage) -> None:
@@ -257,12 +240,6 @@ def test_only_work_items_are_closed_and_updated(stage: Stage, labels: list[str],
     assert (found, receipt.writes) == (set() if writes else refused, writes and NO_LEASE + writes)
     allowed = stage.apply(result, reaches_any_issue=True)
     assert not refused & codes(allowed)
-
-
-def test_an_item_that_a_plan_made_is_closed_without_its_labels_too(stage: Stage) -> None:
-    stage.apply(plan(task("a")))
-    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=[])
-    assert stage.apply(plan(close=["1"])).outcome is Outcome.APPLIED
 
 
 OWN = plan(task("a"), task("b"))

@@ -280,17 +280,6 @@ def test_an_approval_reaches_a_later_head_only_when_that_commit_is_named(stage: 
 
 
 @pytest.mark.slow
-def test_findings_that_are_posted_already_move_no_work_item_whose_pull_request_has_a_later_head(stage: Stage) -> None:
-    read, result = head(stage), needs_changes(comment("added.txt", 1))
-    assert post(stage, result, commit=read).outcome is Outcome.APPLIED
-    push(stage, "accord/1", "later.txt", "Later\n")
-    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=["task:implement", "status:review"])
-    for commit in ("", read):
-        again = post(stage, result, commit=commit)
-        assert (again.outcome, again.writes, status(stage)) == (Outcome.UNCHANGED, 0, ["status:review"])
-
-
-@pytest.mark.slow
 def test_a_commit_that_is_not_of_the_pull_request_is_found_before_the_first_write(stage: Stage) -> None:
     begin = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
     push(stage, "main", "other.txt", "Other\n")

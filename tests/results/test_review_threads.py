@@ -361,19 +361,11 @@ def test_the_line_is_githubs_or_follows_from_the_changes(made: ReviewThread, hea
     assert list(place.lines) == lines
 
 
-def test_changes_are_read_only_for_threads_that_need_them() -> None:
-    texts = {finding_text(FINDING)}
-    outdated = began(line=None, is_outdated=True)
-    threads = [began(), outdated, replace(outdated, original_commit="c" * 40), began("What: else", line=None)]
-    assert unlocated_commits(threads, texts, [], NEW, NEW) == ["c" * 40, OLD]
-    assert read(outdated, files=None).location == Location("a.py", None)
-
-
 def test_changes_are_read_for_threads_of_the_same_text_or_file_the_open_ones_first() -> None:
     outdated = began("What: else", line=None, is_outdated=True)
     ended = replace(outdated, original_commit="d" * 40, is_resolved=True)
     same = replace(began(line=None), original_commit="c" * 40, path="b.py")
-    threads = [same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
+    threads = [began(), same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
     assert unlocated_commits(threads, {finding_text(FINDING)}, {"a.py"}, NEW, NEW) == [OLD, "c" * 40, "d" * 40]
 
 

@@ -173,18 +173,6 @@ def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
     assert [len(texts) for texts in said(stage)] == [1, 1, 1]
 
 
-def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_is_ended(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    post(stage, needs_changes(ONE, TWO))
-    later = push(stage, NEW + "one more\n")
-    monkeypatch.setattr("accord.github.graphql.graphql_path", lambda _: "/no-graphql")
-    receipt = post(stage, needs_changes(ONE, THREE), commit=later)
-    monkeypatch.undo()
-    assert (counts(receipt), "threads-not-resolved" in codes(receipt)) == ((1, 0, 0, 1, 0, 0), True)
-    assert [len(texts) for texts in said(stage)] == [1, 1, 1]
-
-
 def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -> None:
     first = post(stage, needs_changes(ONE, TWO))
     before = snapshot(stage)
