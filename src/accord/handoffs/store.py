@@ -110,14 +110,6 @@ def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     return with_copy({"commit": commit, "data": packed}, take_copy(body)[1], BODY_CHARS)
 
 
-def _is_in_step(body: str, task: Task, commit: str) -> bool:
-    """Tell whether the block of a body says what it should. A block without a task may have had no space for it."""
-    fields, _ = take_copy(body)
-    if fields is None:
-        return with_block(body, task, commit) == body
-    return fields["commit"] == commit and ("data" not in fields or _unpack(fields["data"]) == task)
-
-
 def _unpack(data: str) -> Task | None:
     try:
         unpacking = zlib.decompressobj()
@@ -173,7 +165,11 @@ class HandoffStore(StoredDocument[Task]):
         """
         issue, stored = self._issue(), self.newest()
         if stored is not None and stored.link is not None:
-            is_shown = _is_in_step(issue.body, stored.value, stored.link.sha)
+            fields, sha = take_copy(issue.body)[0], stored.link.sha
+            if fields is None:
+                is_shown = with_block(issue.body, stored.value, sha) == issue.body
+            else:  # a block without a task may have had no space for it
+                is_shown = fields["commit"] == sha and ("data" not in fields or _unpack(fields["data"]) == stored.value)
             differs = warning("handoff-block-differs", _DIFFERS.format(number=self.number), hint=_REF_COUNTS)
             return LoadedHandoff(stored.value, stored.link, is_shown, warnings=() if is_shown else (differs,))
         block = read_block(issue.body)
