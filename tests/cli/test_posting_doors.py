@@ -221,7 +221,7 @@ DOORS = {
     ),
     "publish as a bot": Door(KEEPALIVE, _publish_as_bot, "github/commits.create_commit", has_image=False),
     "publish a conflict": Door(
-        KEEPALIVE, _publish_conflict, "branches.commit-tree runner/conflicts.create_pull"
+        KEEPALIVE, _publish_conflict, "branches.commit-tree runner/finish.create_pull"
     ),
     "run": Door(KEEPALIVE, _run_in_clone, "branches.commit-tree", has_image=False),
     "session ask": Door(SANDBOX, _ask, "github/comments.create_comment github/comments.change_comment"),

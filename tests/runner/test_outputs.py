@@ -212,7 +212,6 @@ ROWS = {
     "a structured result": (
         RunFacts("codex", account=account(structured={"é": [1, None]})), {"result-json": '{"é": [1, null]}'},
     ),
-    "a null result is empty": (RunFacts("codex", account=account()), {"result-json": ""}),
     "a structured result that JSON cannot hold": (
         RunFacts("codex", account=account(structured=float("inf"))), {"result-json": "", "exit-code": "0"},
     ),
