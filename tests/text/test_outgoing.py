@@ -180,6 +180,8 @@ def test_an_image_loads_only_where_it_cannot_be_aimed_or_counted(address: str, l
     for text, loaded in places.items():
         page = rendered(sanitise(text, secrets=SECRETS, policy=OWN_POLICY).text)
         assert (loaded in page) is loads, text
+    joined = f'<picture>\n<source srcset="/x.png,{address} 2x">\n</picture>'
+    assert "srcset" not in rendered(sanitise(joined, secrets=SECRETS, policy=OWN_POLICY).text)
 
 
 def test_each_kind_is_counted() -> None:

@@ -40,7 +40,13 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
     is_private, secrets = (None, None) if isinstance(live, str) else (live.is_private, live.secrets)
     needed = required_settings(facts.workflows, facts.default_agent, approves=approves_in(root))
     read_labels = connect if isinstance(connect, str) else cache(partial(_read_labels, connect))
-    labels = {*label_names(root), *_labels_on_github(read_labels)}
+    labels = {*label_names(root)}
+    try:
+        labels |= set() if isinstance(read_labels, str) else {label.name for label in read_labels()[1]}
+    except Interrupted:
+        raise
+    except AccordError:  # the check of the labels says so
+        pass
     return [
         *label_checks(root, read_labels),
         *setting_checks(live, needed, facts.workflows),
@@ -54,15 +60,6 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
 def _read_labels(connect: Callable[[], Connection]) -> tuple[str, Sequence[Label]]:
     connection = connect()
     return connection.repository, connection.github.labels()
-
-
-def _labels_on_github(read_labels: Callable[[], tuple[str, Sequence[Label]]] | str) -> list[str]:
-    try:
-        return [] if isinstance(read_labels, str) else [label.name for label in read_labels()[1]]
-    except Interrupted:
-        raise
-    except AccordError:  # the check of the labels says so
-        return []
 
 
 def loops_check(
