@@ -128,7 +128,7 @@ PATHS = {
     "Node.js and e.g. https://example.com/a.js": (),
     "docs/ and .github/workflows/ci.yml:12": ("docs", ".github/workflows/ci.yml"),
     "app/[id]/page.tsx and **src/b.ts**": ("app/[id]/page.tsx", "src/b.ts"),
-    "`run()` and `a b/c` and /etc/passwd and ../x.py": (),
+    "`run()`, `name` and `a b/c` and /etc/passwd and ../x.py": (),
     "Run `bin/rails test spec/a.rb`, `./dev test a.py`, `scripts/a.sh b.md`, `bin/x -m a.py` or `git add b.md`": (),
 }
 

@@ -57,9 +57,6 @@ def test_sums_cover_the_runs_whose_agents_report_them() -> None:
     assert (total.cost_usd, total.with_cost) == (0.75, 2)
     assert (total.tokens_input, total.tokens_output, total.with_tokens) == (30, 3, 2)
     assert (total.seconds, total.median_seconds) == (180, 90)
-
-
-def test_unreported_numbers_are_not_zero() -> None:
     total = report(record(cost_usd=None, tokens_input=None, tokens_output=None, seconds=None)).total
     assert (total.cost_usd, total.tokens_input, total.seconds, total.median_seconds) == (None, None, None, None)
 
@@ -162,9 +159,6 @@ def test_a_report_says_what_it_cannot_know() -> None:
     silent = record(1, agent="", cost_usd=None, tokens_input=None, tokens_output=None)
     notes = report(silent, record(2)).notes
     assert [note.partition(" of ")[0] for note in notes] == ["The cost", "The number", "The agent"]
-
-
-def test_a_report_of_records_with_everything_has_no_notes() -> None:
     assert report(record()).notes == ()
 
 
