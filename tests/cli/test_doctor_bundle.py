@@ -19,7 +19,6 @@ WORKFLOW = "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 'echo %s'
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with secrets in its configuration, examined where only git is installed."""
-    monkeypatch.setattr(bundle, "_agents_programs", list)
     monkeypatch.setattr(bundle, "_PROGRAMS", ("git",))
     monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
     for name, text in {

@@ -12,8 +12,6 @@ import pytest
 from support.plans import plan, task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from support.commands import Accord
 
 FULL = Path("/dev/full")
@@ -32,30 +30,19 @@ def checking(accord: Accord) -> list[object]:
     return ["check", accord.file("plan.json", plan(task("a")))]
 
 
-def _missing(home: Path) -> Path:
-    return home / "gone" / "file"
-
-
-def _folder(home: Path) -> Path:
-    (home / "folder").mkdir()
-    return home / "folder"
-
-
-def _full(_: Path) -> Path:
-    return FULL
-
-
 PLACES = pytest.mark.parametrize(
-    ("place", "form"), [(_missing, "text"), (_folder, "json"), pytest.param(_full, "json", marks=needs_full)]
+    ("place", "form"), [("gone/file", "text"), ("folder", "json"), pytest.param("/dev/full", "json", marks=needs_full)]
 )
+"""Paths that cannot be written, below the home of a command or of the machine."""
 
 
 @PLACES
 def test_a_summary_that_cannot_be_written_is_a_warning(
-    accord: Accord, checking: list[object], place: Callable[[Path], Path], form: str
+    accord: Accord, checking: list[object], place: str, form: str
 ) -> None:
     step = accord.in_step()
-    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place(accord.home)))
+    (accord.home / "folder").mkdir()
+    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(accord.home / place))
     ended = accord(*checking, "--format", form)
     assert (ended.code, step.outputs["ok"]) == (0, "true"), ended.err
     assert "::warning title=accord::Cannot write the summary of this step to" in ended.err
@@ -64,9 +51,10 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
 
 @PLACES
 def test_outputs_that_cannot_be_written_end_with_3_after_the_receipt(
-    accord: Accord, applying: list[object], place: Callable[[Path], Path], form: str
+    accord: Accord, applying: list[object], place: str, form: str
 ) -> None:
-    step, path = accord.in_step(), place(accord.home)
+    step, path = accord.in_step(), accord.home / place
+    (accord.home / "folder").mkdir()
     accord.monkeypatch.setenv("GITHUB_OUTPUT", str(path))
     ended = accord(*applying, "--format", form)
     assert ended.code == 3
@@ -79,7 +67,7 @@ def test_outputs_that_cannot_be_written_end_with_3_after_the_receipt(
 def test_the_code_of_the_command_stays_where_its_report_fails_too(accord: Accord) -> None:
     accord.in_step()
     for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
-        accord.monkeypatch.setenv(name, str(_missing(accord.home)))
+        accord.monkeypatch.setenv(name, str(accord.home / "gone/file"))
     for arguments, code in ((["apply", accord.file("broken.json", "{}")], 1), (["apply", "x", "--run-key", "#"], 2)):
         ended = accord(*arguments, "--format", "json")
         assert (ended.code, "error" in ended.document or ended.document["findings"] != []) == (code, True), ended.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ from accord.cli.step import leave_summary
 from accord.core.clock import parse_timestamp
 from accord.core.findings import count_of
 from accord.records.otlp import check_installed, endpoint_of, send_spans, spans_of
-from accord.records.report import Figures, Report, RunHistory, read_history, report_of
+from accord.records.report import Figures, Report, read_history, report_of
 from accord.text.markdown import as_code, cell, table
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -81,7 +81,11 @@ def report(given: _ReportArguments) -> None:
     if given.otlp is not None:
         endpoint = endpoint_of(given.otlp, os.environ)
         check_installed()
-    histories = _read(given)
+    histories = []
+    with ExitStack() as stack:
+        for connection in connect_all(given, stack):
+            options = address_of(connection.repository, connection.server_url, given.sandbox).options
+            histories.append(read_history(connection.github, connection.repository, options, given.since))
     found = report_of(histories)
     page = _report_page(found)
     leave_summary(page)
@@ -90,34 +94,18 @@ def report(given: _ReportArguments) -> None:
     else:
         click.echo(page if given.output_format == "markdown" else "\n".join(_report_lines(found)))
     if endpoint:
-        sent = _send(histories, endpoint)
-        click.echo(f"Sent {count_of(sent, 'span')} to {one_line(endpoint)}.", err=True)
-
-
-def _read(given: _ReportArguments) -> list[RunHistory]:
-    histories = []
-    with ExitStack() as stack:
-        for connection in connect_all(given, stack):
-            options = address_of(connection.repository, connection.server_url, given.sandbox).options
-            histories.append(read_history(connection.github, connection.repository, options, given.since))
-    return histories
-
-
-def _send(histories: Sequence[RunHistory], endpoint: str) -> int:
-    spans = spans_of(record for history in histories for record in history.records)
-    send_spans(spans, endpoint)
-    return len(spans)
+        spans = spans_of(record for history in histories for record in history.records)
+        send_spans(spans, endpoint)
+        click.echo(f"Sent {count_of(len(spans), 'span')} to {one_line(endpoint)}.", err=True)
 
 
 def _report_lines(report: Report) -> list[str]:
     names = ", ".join(map(one_line, report.repositories))
     lines = [click.style(f"{names}: {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}", bold=True), ""]
-    lines += [f"  {line}" for line in aligned_lines(each for each in _facts(report) if each[1])]
-    for name, title in _TITLES.items():
-        if group := _worth_showing(report, name):
-            rows = [[title, *_HEAD], *([one_line(name), *_cells(figures)] for name, figures in group.items())]
-            head, *others = aligned_lines(rows, has_numbers=True)
-            lines += ["", click.style(f"  {head}", bold=True), *(f"  {line}" for line in others)]
+    lines += [f"  {name:<16} {value}" for name, value in _facts(report) if value]
+    for rows in _tables(report):
+        head, *others = aligned_lines([[one_line(name), *values] for name, *values in rows], has_numbers=True)
+        lines += ["", click.style(f"  {head}", bold=True), *(f"  {line}" for line in others)]
     if report.notes:
         lines += ["", click.style("Not known", bold=True), *(f"  {one_line(note)}" for note in report.notes)]
     lines += ["", click.style("Next", bold=True)]
@@ -134,10 +122,7 @@ def _report_page(report: Report) -> str:
         f"{names}, {report.since:%Y-%m-%d} to {report.until:%Y-%m-%d}.",
         table(["Figure", "Value"], [[name, value] for name, value in _facts(report) if value]),
     ]
-    for name, title in _TITLES.items():
-        if group := _worth_showing(report, name):
-            rows = [[cell(key), *_cells(figures)] for key, figures in group.items()]
-            parts.append(table([title, *_HEAD], rows))
+    parts += [table(head, [[cell(name), *values] for name, *values in rows]) for head, *rows in _tables(report)]
     if report.notes:
         parts.append("**Not known**\n\n" + "\n".join(f"- {cell(note)}" for note in report.notes))
     steps = [f"- {step.text}{f' {as_code(step.command)}' if step.command else ''}" for step in report.next_steps]
@@ -145,10 +130,12 @@ def _report_page(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _worth_showing(report: Report, name: str) -> Mapping[str, Figures]:
-    """Return a group of figures, unless it repeats the total under a name that says nothing."""
-    group = report.groups.get(name, {})
-    return {} if name == "repository" and len(group) < 2 else group
+def _tables(report: Report) -> Iterator[list[list[str]]]:
+    """Yield a table for each group of figures, unless it repeats the total under a name that says nothing."""
+    for name, title in _TITLES.items():
+        group = report.groups.get(name, {})
+        if len(group) > (1 if name == "repository" else 0):
+            yield [[title, *_HEAD], *([key, *_cells(figures)] for key, figures in group.items())]
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
