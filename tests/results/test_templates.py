@@ -269,10 +269,8 @@ PATHS = {
     "[src/a b.py](<src/a b.py> 'new')": "src/a b.py",
     "[the parser](src/a%20b.py#L3)": "src/a b.py",
     "[src/a.py](../../blob/main/src/a.py)": "src/a.py",
-    "[src/a.py][parser]": "src/a.py",
     "[Makefile](https://example.org/blob/main/Makefile)": "Makefile",
     "src/[...all]/a.ts": "src/[...all]/a.ts",
-    "<code>src/a.py</code> — new": "src/a.py",
     "./": ".",
     "src/a.py::test_b[1]": "src/a.py",
     "src/a.py#read": "src/a.py",
@@ -351,7 +349,6 @@ LISTS = {
         "src/x.py src/y.py",
     ),
     "a reference": ("- `src/a.py` (see docs/spec.md)\n- src/b.py — see `docs/x.md`", "src/a.py src/b.py"),
-    "code by HTML": ("- <code>src/b.py</code>, <kbd>src/c.py</kbd>", "src/b.py src/c.py"),
     "backslashes": (
         "- src\\a.py\n- `lib\\deep\\b.py`\n- src/\\_\\_init\\_\\_.py",
         "src/a.py lib/deep/b.py src/__init__.py",

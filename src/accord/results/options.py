@@ -15,7 +15,6 @@ from accord.results.contents import SENTENCE_WORDS, says_something, word_count
 from accord.results.layouts import OPTION_WORDS, is_table_rule
 from accord.text.outline import seen_text, verbatim_words
 
-_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
 _SIGN = r"(?-i:[1-9A-Ha-h]|[Ii]{1,3}|[Ii]?[Vv]|[Vv][Ii]{1,3})"
 """The number or letter of an option."""
 
@@ -198,14 +197,11 @@ def _pieces(text: str, starts: Sequence[tuple[int, int]]) -> tuple[str, ...]:
 
 def _texts_that_count(text: str) -> tuple[str, ...]:
     """Return the texts behind the signs of the longest count in a text, such as (a) … (b) … or Option 1 … Option 2."""
-    counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    counts: dict[tuple[str, bool], list[tuple[int, int]]] = {}
     for hit in _COUNT.finditer(text):
         sign = hit["sign"].lower()
-        is_roman = sign in _ROMAN
-        value = int(sign) if sign.isdigit() else _ROMAN.index(sign) + 1 if is_roman else ord(sign) - ord("a") + 1
-        kind = "number" if sign.isdigit() else "roman" if is_roman else "letter"
-        count = counts.setdefault(((hit["word"] or "").strip().lower(), kind), [])
-        if value == len(count) + 1 and not _OF_PART.match(text, hit.end()):
+        count = counts.setdefault(((hit["word"] or "").strip().lower(), sign.isdigit()), [])
+        if sign in (str(len(count) + 1), chr(ord("a") + len(count))) and not _OF_PART.match(text, hit.end()):
             is_name = text[hit.end() : hit.end() + 1] in _SEPARATORS | {".", ")"}
             count.append((hit.start(), hit.start("sign") if is_name else hit.end()))
     return _pieces(text, max(counts.values(), key=len, default=[]))

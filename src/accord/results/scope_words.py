@@ -20,8 +20,6 @@ MOST_ALTERNATIVES = 64
 _LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
 _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
-_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"'./]*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
-_HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
 """Targets of links that are not files below the top of the repository, as far as they tell."""
 
@@ -35,6 +33,7 @@ NO_PATH = re.compile(
     rf"://|\A(?:\[*[!\"\u2018]|--|www\.|\d+(?:\.\d+)+\Z)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}"
 )
 """Signs of addresses, options, numbers, patterns, links, calls, alternatives, and names that are cut off."""
+_UNREAD = re.compile(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}")
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _EMPHASISED = re.compile(
@@ -71,13 +70,8 @@ def is_part(word: str) -> bool:
     return SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
 
 
-def is_unread(word: str, *, is_out: bool) -> bool:
-    """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
-    return (is_out and is_part(word)) or re.search(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}", word) is not None
-
-
 def _with_code(text: str) -> str:
-    """Return an entry with code in place of HTML and of links, by their targets, which may say more than texts."""
+    """Return an entry with code in place of links, by their targets, which may say more than texts."""
     for link in reversed(read_inlines(text, {})) if "](" in text else ():
         if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
             label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
@@ -85,7 +79,7 @@ def _with_code(text: str) -> str:
             is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
             is_name = is_part or name == target or names_file(name)
             text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
-    return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
+    return text
 
 
 def entry_words(text: str) -> Iterator[tuple[str, bool]]:
@@ -190,7 +184,7 @@ def _letter(word: str, is_marked: bool, *, is_out: bool) -> str:
     is_whole = not (is_out and is_part(word))
     if is_whole and (paths := paths_of(word, is_marked)):
         return "P" if is_marked or names_file(paths[0]) or word.endswith("/") else "S"
-    if word.startswith(("!", '["')) or ("/" in word and is_unread(word, is_out=is_out)):
+    if word.startswith(("!", '["')) or ("/" in word and (not is_whole or _UNREAD.search(word))):
         return "U"
     if word.endswith(":"):
         return ":"
