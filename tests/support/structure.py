@@ -95,7 +95,7 @@ def assert_same_inlines(text: str) -> str | None:
     for prose in parse_markdown(text).prose:
         images = [(span.start, span.end) for span in prose.spans if span.kind == "image"]
         ours["raw"] += prose.is_html
-        for span in prose.spans:
+        for span in () if prose.is_html else prose.spans:
             if any(start < span.start and span.end < end for start, end in images):
                 continue
             written = prose.content[span.start : span.end]
