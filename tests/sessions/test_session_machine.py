@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from support.sessions import (
     SINGLE,
     SPEC,
     TASKS,
+    WORKED_ON,
     decision,
     done,
     make_session,
@@ -25,19 +26,24 @@ from support.sessions import (
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
-from accord.sessions.folder import read_outputs, read_session
+from accord.sessions.decision_rules import return_state
+from accord.sessions.folder import Part, read_outputs, read_session
 from accord.sessions.folder_rules import check_session
-from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, SessionFacts, return_state
-from accord.sessions.models import ROLES, STATES, SessionStatus, SessionTask
-from accord.sessions.moves import done_finding, facts_of, status_in
+from accord.sessions.machine import LEAN, LOOP_BASE, MACHINES, ORDER, SESSION, AttemptedMove
+from accord.sessions.models import ROLES, STATES, SessionMode, SessionStatus, SessionTask
+from accord.sessions.moves import done_finding, status_in
 from accord.sessions.next_moves import following_commands, main_moves, next_moves, next_task_step, task_moves
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.reviews import TASK, ReviewRecord, TaskFacts
 from accord.sessions.run import advance, ask, reopen, resume, start_fix
 
-READY = SessionFacts(task="meta", blocker="no disk")
-"""Every file is valid, every gate passed, nothing waits."""
-BOTH = {"UD-APPROVE-DESIGN": "UD-APPROVE-DESIGN is pending.", "UD-REVIEW-STRATEGY": "never asked"}
+
+def refusal(move: AttemptedMove, target: str) -> str:
+    return MACHINES[move.session.mode].refusal(move.status.current_state, target, move)
+
+
+def failure_of(role: str) -> str:
+    return outputs((role, "BLOCKED"), task="meta")
 
 
 def test_the_machines_have_the_states_of_the_contract() -> None:
@@ -47,83 +53,87 @@ def test_the_machines_have_the_states_of_the_contract() -> None:
     assert set(LEAN.states) & {"DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE", "INTAKE"} == set()
 
 
-@pytest.mark.parametrize(("machine", "mode"), [(SESSION, "full"), (LEAN, "lean")])
-def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> None:
-    order = ORDER[mode]
+@pytest.mark.parametrize("mode", ["full", "lean"])
+def test_every_legal_move_can_be_made_and_no_other(tmp_path: Path, mode: SessionMode) -> None:
+    order, states = ORDER[mode], MACHINES[mode].states
     way = set(pairwise(order))
     loops = {move for loop, base in LOOP_BASE.items() for move in ((base, loop), (loop, base))}
     working = [*order[:-1], *LOOP_BASE]
     asks = {move for state in working for move in ((state, "ASK_USER"), ("ASK_USER", state))}
     blocks = {move for state in (*working, "ASK_USER") for move in ((state, "BLOCKED"), ("BLOCKED", state))}
     legal = way | loops | asks | blocks | {("DONE", "IMPLEMENT_LOOP")}
-    for source in machine.states:
-        for target in machine.states:
-            facts = replace(READY, mode=mode, returns_to=target, blocked_from=target, reopens=True)
-            facts = replace(facts, pending={"UD-1": source}) if target == "ASK_USER" else facts
-            assert (machine.refusal(source, target, facts) == "") == ((source, target) in legal), (source, target)
+    session = read_session(make_session(tmp_path, texts={"tasks.yaml": done()}))
+    for source, target in product(states, states):
+        asked = decision(status="pending" if target == "ASK_USER" else "answered")
+        asked["state_context"] = source if target == "ASK_USER" else target
+        value = status(source, mode=mode, user_decisions=[*SINGLE, asked], blocked_from=target)
+        part = Part("status.json", json.dumps(value).encode())
+        tried = replace(session, parts={**session.parts, "status.json": part})
+        assert (refusal(AttemptedMove(tried, "meta", "no disk", reopens=True), target) == "") == (
+            (source, target) in legal
+        ), (source, target)
+
+
+NO_GATES: dict[str, Any] = {"user_decisions": []}
+RED_CI = {"last_ci_result": "red"}
+STOPPED = TASKS.replace("not-started  #", "blocked  #")
+
+
+def asked_in(state: str) -> dict[str, Any]:
+    return {"user_decisions": [decision("UD-1", "answered", state_context=state)]}
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "change", "said"),
+    ("source", "target", "changes", "said"),
     [
-        ("INTAKE", "DESIGN", {"problems": {"spec.md": "spec.md is missing."}}, "spec.md is missing."),
-        ("INTAKE", "DESIGN", {"problems": {"acceptance.json": "no criterion"}}, "no criterion"),
-        ("INTAKE", "DESIGN", {"problems": {"architecture.md": "not yet"}}, ""),
-        ("DESIGN", "APPROVE_DESIGN", {"problems": {"architecture.md": "no overview"}}, "no overview"),
-        ("APPROVE_DESIGN", "PLAN", {"gates": {"UD-APPROVE-DESIGN": "never asked"}}, "never asked"),
-        ("PLAN", "REVIEW_STRATEGY", {"problems": {"tasks.yaml": "no task"}}, "no task"),
-        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-REVIEW-STRATEGY": "pending"}}, "pending"),
-        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-APPROVE-DESIGN": "pending"}}, "pending"),
-        ("IMPLEMENT_LOOP", "INTEGRATE", {"gates": BOTH}, "never asked"),
-        ("BLOCKED", "RELEASE", {"gates": BOTH, "blocked_from": "RELEASE"}, "never asked"),
-        ("ASK_USER", "INTEGRATE", {"gates": BOTH, "returns_to": "INTEGRATE"}, "never asked"),
-        ("RELEASE", "APPROVE_DESIGN", {"gates": BOTH, "state": "RELEASE"}, ""),
-        ("RELEASE", "APPROVE_DESIGN", {"state": "RELEASE"}, "did not pass APPROVE_DESIGN without its answer"),
-        ("BLOCKED", "REVIEW_STRATEGY", {"gates": BOTH, "blocked_from": "DESIGN", "state": "DESIGN"}, "DESIGN"),
-        ("BLOCKED", "APPROVE_DESIGN", {"gates": BOTH, "blocked_from": "PLAN", "state": "PLAN"}, ""),
-        ("IMPLEMENT_LOOP", "INTEGRATE", {"unreviewed": ("T-001 (QA)",)}, "T-001 (QA)"),
-        ("IMPLEMENT_LOOP", "INTEGRATE", {"lacks_final_review": True}, "final review"),
-        ("RELEASE", "DONE", {"lacks_final_review": True}, "final review"),
-        ("INTEGRATE", "IMPLEMENT_LOOP", {}, "Only a failed review leads back"),
-        ("INTEGRATE", "IMPLEMENT_LOOP", {"unfinished": ("T-001",)}, ""),
-        ("DESIGN", "APPROVE_DESIGN", {"held": {"Architect": "BLOCKED"}}, "last output of Architect is not OK"),
-        ("DESIGN", "APPROVE_DESIGN", {"held": {"Planner": "BLOCKED"}}, ""),
-        ("DESIGN", "BLOCKED", {"blocker": " "}, "--blocker"),
-        ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
-        ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
-        ("RELEASE", "DONE", {"ci_result": "red"}, "Ask the user"),
-        ("INTEGRATE", "RELEASE", {"lacks_integration": True}, "--role Orchestrator --waive-reviews REASON"),
-        ("RELEASE", "DONE", {"lacks_report": True}, "meta --to completed --role Orchestrator"),
-        ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
+        ("INTAKE", "DESIGN", {"acceptance.json": "{}"}, "acceptance_criteria"),
+        ("INTAKE", "DESIGN", {"architecture.md": None}, ""),
+        ("DESIGN", "APPROVE_DESIGN", {"architecture.md": "# x\n"}, "`Overview` is missing. Correct it."),
+        ("PLAN", "REVIEW_STRATEGY", {"tasks.yaml": None}, "tasks.yaml is missing. Write it."),
+        ("RELEASE", "DONE", {"report.md": None}, "report.md"),
+        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"user_decisions": GATES[:1]}, "UD-REVIEW-STRATEGY was never asked"),
+        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"user_decisions": GATES[1:]}, "UD-APPROVE-DESIGN was never asked"),
+        ("BLOCKED", "RELEASE", {**NO_GATES, "blocked_from": "RELEASE"}, "never asked"),
+        ("ASK_USER", "INTEGRATE", asked_in("INTEGRATE"), "never asked"),
+        ("RELEASE", "APPROVE_DESIGN", NO_GATES, ""),
+        ("RELEASE", "APPROVE_DESIGN", {}, "did not pass APPROVE_DESIGN without its answer"),
         (
-            "IMPLEMENT_LOOP",
-            "FIX_TESTS",
-            {"exhausted_by_loop": {"FIX_TESTS": "T-001"}},
-            "T-001 went through FIX_TESTS 3 times",
+            "BLOCKED",
+            "REVIEW_STRATEGY",
+            {**NO_GATES, "blocked_from": "DESIGN"},
+            "in DESIGN. The session can only return",
         ),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"exhausted_by_loop": {"FIX_REVIEW": "T-001"}}, ""),
+        ("BLOCKED", "APPROVE_DESIGN", {**NO_GATES, "blocked_from": "PLAN"}, ""),
+        ("RELEASE", "DONE", {"user_decisions": GATES, "outputs.jsonl": WORKED_ON}, "final review"),
+        ("INTEGRATE", "IMPLEMENT_LOOP", {}, "Only a failed review leads back"),
+        ("INTEGRATE", "IMPLEMENT_LOOP", {"tasks.yaml": TASKS}, ""),
+        ("DESIGN", "APPROVE_DESIGN", {"outputs.jsonl": failure_of("Architect")}, "last output of Architect is not OK"),
+        ("DESIGN", "APPROVE_DESIGN", {"outputs.jsonl": failure_of("Planner")}, ""),
+        ("DESIGN", "BLOCKED", {"blocker": " "}, "--blocker"),
+        ("INTEGRATE", "RELEASE", RED_CI, "FIX_BUILD"),
+        ("RELEASE", "DONE", RED_CI, "Ask the user"),
+        ("INTEGRATE", "RELEASE", {"outputs.jsonl": ALL_REVIEWED}, "--role Orchestrator --waive-reviews REASON"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "needs a task"),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "not-started"}, "T-001 is not-started"),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": "T-001", "task_status": "blocked"}, ""),
-        ("INTEGRATE", "FIX_BUILD", {"task": "T-001", "task_status": "completed"}, ""),
-        ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "Legal moves"),
-        ("PLAN", "ASK_USER", {}, "`accord session ask` first"),
-        ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
-        ("ASK_USER", "PLAN", {"returns_to": "DESIGN"}, "came up in DESIGN"),
-        ("ASK_USER", "IMPLEMENT_LOOP", {"mode": "lean", "returns_to": "PLAN"}, "Correct `state_context`"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"tasks.yaml": TASKS, "task": "T-001"}, "T-001 is not-started"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"tasks.yaml": STOPPED, "task": "T-001"}, ""),
+        ("INTEGRATE", "FIX_BUILD", {"task": "T-001"}, ""),
+        ("APPROVE_DESIGN", "ASK_USER", {"user_decisions": [decision("UD-APPROVE-DESIGN")]}, "session ask` first"),
+        ("ASK_USER", "PLAN", asked_in("DESIGN"), "came up in DESIGN"),
+        ("ASK_USER", "IMPLEMENT_LOOP", {"mode": "lean", **asked_in("PLAN")}, "Correct `state_context`"),
         ("BLOCKED", "IMPLEMENT_LOOP", {"mode": "lean", "blocked_from": "PLAN"}, "Set `blocked_from`"),
-        ("ASK_USER", "PLAN", {"returns_to": "PLAN", "pending": {"UD-1": "PLAN"}}, "Resolve them first"),
-        ("APPROVE_DESIGN", "PLAN", {"pending": {"UD-APPROVE-DESIGN": "APPROVE_DESIGN"}}, "Resolve them first"),
-        ("BLOCKED", "PLAN", {}, "blocked_from"),
-        ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "can only return there"),
         ("DONE", "IMPLEMENT_LOOP", {}, "Reopen"),
-        ("INTAKE", "PLAN", {}, 'Legal moves from "INTAKE": DESIGN, ASK_USER, BLOCKED'),
     ],
 )
-def test_a_move_has_the_guards_of_the_contract(source: str, target: str, change: dict[str, Any], said: str) -> None:
-    refusal = SESSION.refusal(source, target, replace(READY, **change))
-    assert said in refusal
-    assert bool(said) == bool(refusal)
+def test_a_move_has_the_guards_of_the_contract(
+    tmp_path: Path, source: str, target: str, changes: dict[str, Any], said: str
+) -> None:
+    given = {"mode": "full", "task": "meta", "blocker": "x", "user_decisions": SINGLE, "tasks.yaml": done(), **changes}
+    task, blocker = given.pop("task"), given.pop("blocker")
+    texts = {name: given.pop(name) for name in [*given] if "." in name}
+    session = read_session(make_session(tmp_path, source, texts=texts, **given))
+    text = refusal(AttemptedMove(session, task, blocker), target)
+    assert said in text
+    assert bool(said) == bool(text)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -371,13 +381,12 @@ def test_a_move_that_no_state_has_names_only_moves_that_are_made(
     assert found.text.endswith(f'does not lead to "{target}". Legal moves from "{state}": {legal}.')
 
 
-def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, texts={"tasks.yaml": TASKS.replace("goal: Write the rows.", "x: y")})
-    facts = facts_of(read_session(folder))
-    assert facts.problems["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
-    assert facts.problems["spec.md"] == ""
+def test_a_refusal_names_the_broken_file_and_its_place(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "PLAN", texts={"tasks.yaml": TASKS.replace("goal: Write the rows.", "x: y")})
+    session = read_session(folder)
+    assert refusal(AttemptedMove(session), "REVIEW_STRATEGY").startswith("tasks.yaml /tasks/1/goal: ")
     with pytest.raises(BrokenContract, match="Unknown state `NOWHERE`"):
-        status_in(read_session(folder), "NOWHERE")
+        status_in(session, "NOWHERE")
 
 
 DESIGN = "UD-APPROVE-DESIGN"

@@ -32,8 +32,9 @@ from accord.core.errors import BrokenContract, Stopped
 from accord.core.machine import moves_to_json
 from accord.plans.links import LinkedDocument, documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
+from accord.sessions.decision_rules import working_state
 from accord.sessions.folder import FILES, Session, read_session
-from accord.sessions.machine import LOOP_BASE, ORDER, working_state
+from accord.sessions.machine import LOOP_BASE, ORDER
 from accord.sessions.models import TaskStatus
 from accord.sessions.next_moves import SessionMove, main_moves, next_moves, task_moves
 from accord.sessions.questions import next_step

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from accord.sessions.decision_rules import (
     is_before,
     is_change_request,
     is_of_security,
+    working_state,
 )
 from accord.sessions.folder import (
     FILES,
@@ -32,7 +32,7 @@ from accord.sessions.folder import (
     Session,
     read_parts,
 )
-from accord.sessions.machine import SessionFacts, refusal_of_way, working_state
+from accord.sessions.machine import AttemptedMove, refusal_of_way
 from accord.sessions.models import (
     APPROVE_DESIGN,
     CORRECTION_STAGES,
@@ -43,7 +43,7 @@ from accord.sessions.models import (
     SessionStatus,
     UserDecision,
 )
-from accord.sessions.moves import early_tasks, facts_of, facts_of_record
+from accord.sessions.moves import early_tasks
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
@@ -110,16 +110,14 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
     state = "IMPLEMENT_LOOP" if is_reopened else working_state(old)  # it was done in between
     if state == target:
         return None
-    facts = facts_of(after)
-    added = tuple(task.id for task in after.plan if before.task(task.id) is None)
 
-    @cache
-    def earlier() -> list[SessionFacts]:
-        between = added_outputs(after.plan, after.outputs, len(before.outputs))
-        known = [facts_of(before), *([replace(facts, unfinished=added)] if added else [])]
-        return [*known, *(replace(facts, **facts_of_record(after, record)) for _, _, record in between)]
+    def earlier() -> Iterator[AttemptedMove]:
+        yield AttemptedMove(before)
+        for _, _, record in added_outputs(after.plan, after.outputs, len(before.outputs)):
+            yield AttemptedMove(after, record_then=record)
 
-    return refusal_of_way(state, target, facts, earlier)
+    adds_tasks = any(before.task(task.id) is None for task in after.plan)
+    return refusal_of_way(state, target, AttemptedMove(after, adds_tasks=adds_tasks), earlier)
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:

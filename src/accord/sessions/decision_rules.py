@@ -239,3 +239,21 @@ def check_gate(status: SessionStatus, decision_id: str) -> str | None:
         return None
     wanted = {APPROVE_DESIGN: "`approved`", REVIEW_STRATEGY: "`per-batch` or `single-final`"}
     return f"{decision_id} is not answered with {wanted[decision_id]}."
+
+
+def return_state(status: SessionStatus) -> str:
+    """Return the state in which the newest question came up, pending ones first, gates last; empty without one."""
+    questions = status.pending or status.user_decisions
+    newest: UserDecision | None = None
+    for decision in [one for one in questions if one.decision_id not in GATES] or questions:
+        if newest is None or not is_before(decision.asked_at, newest.asked_at):
+            newest = decision
+    return newest.state_context if newest else ""
+
+
+def working_state(status: SessionStatus) -> str:
+    """Return the state that work is in, also while the session asks or is blocked; empty when it is not recorded."""
+    state: str = status.current_state
+    if state == "BLOCKED":
+        state = status.blocked_from or ""
+    return return_state(status) if state == "ASK_USER" else state

@@ -28,8 +28,7 @@ from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import OF_ARRAY, is_of_array
 from accord.git.program import Git, changed_paths
-from accord.sessions.decision_rules import is_change_request, timestamp_findings
-from accord.sessions.machine import working_state
+from accord.sessions.decision_rules import is_change_request, timestamp_findings, working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
     GATES,
@@ -256,6 +255,11 @@ class Session(Frozen):
         """The tasks, none where ``tasks.yaml`` is missing or has another shape."""
         return self.tasks.tasks if self.tasks else ()
 
+    @property
+    def unfinished(self) -> list[str]:
+        """The tasks that are not completed."""
+        return [task.id for task in self.plan if task.status != "completed"]
+
     def task(self, task_id: str) -> SessionTask | None:
         """Return the task with this id."""
         return self.tasks.task(task_id) if self.tasks else None
@@ -279,6 +283,10 @@ class Session(Frozen):
     def record(self) -> ReviewRecord:
         """The results that the outputs give the tasks and ``meta``."""
         return ReviewRecord(self.plan, self.outputs)
+
+    def fixed_loops(self, task_id: str, role: str) -> list[tuple[str, str]]:
+        """Return the tasks and fix loops that new work of an agent enters."""
+        return self.record.fixed_loops(task_id, role, [task.id for task in self.plan if task.status != "not-started"])
 
     @cached_property
     def mode(self) -> SessionMode:

@@ -19,9 +19,10 @@ from accord.sessions.decision_rules import (
     is_about_security,
     is_change_request,
     is_of_security,
+    working_state,
 )
 from accord.sessions.folder import Session, read_session
-from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least, working_state
+from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.moves import early_tasks
 from accord.sessions.reviews import ReviewRecord, lacks_final_review
@@ -110,12 +111,11 @@ def _decisions(session: Session, status: SessionStatus) -> Iterator[Finding]:
 
 def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     state, place = working_state(status), "/status.json/current_state"
-    unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     if early := early_tasks(session):
         message = f"The session is in {state or status.current_state}, but work has started on {', '.join(early)}."
         yield warning("tasks-early", message, place, hint="Pass the gates first.")
-    if unfinished and state in (*INTEGRATION, "DONE"):
-        message = f"The session is in {state}, but these tasks are not completed: {', '.join(unfinished)}."
+    if session.unfinished and state in (*INTEGRATION, "DONE"):
+        message = f"The session is in {state}, but these tasks are not completed: {', '.join(session.unfinished)}."
         hint = "Complete them, or move the session back to IMPLEMENT_LOOP."
         yield Finding("tasks-open", message, place, hint=hint)
     named = [("`retry_counts`", pointer("status.json", "retry_counts", name), name) for name in status.retry_counts]

@@ -1,20 +1,20 @@
 """The states of sessions as tables: their order, the files each needs, and the guards of every move.
 
 Source: global agent contract, "Artifact content validation (gates)", "ASK_USER protocol"; the edges of the
-session are accord's decision. ``moves`` gathers the facts.
+session are accord's decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from functools import partial
 from itertools import pairwise
 
 from accord.core.findings import names_of
 from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine, Need
-from accord.sessions.decision_rules import is_before
+from accord.sessions.decision_rules import check_gate, return_state, working_state
+from accord.sessions.folder import OUTPUTS_FILE, Session, status_of
 from accord.sessions.models import (
     APPROVE_DESIGN,
     GATE_OF,
@@ -23,9 +23,9 @@ from accord.sessions.models import (
     REVIEWS,
     SessionMode,
     SessionStatus,
-    UserDecision,
 )
 from accord.sessions.policy import REPORTERS
+from accord.sessions.reviews import ReviewRecord, lacks_final_review, lacks_report
 from accord.sessions.rules import MOST_RETRIES, STATES_OF_OTHER_MODE
 
 APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
@@ -67,24 +67,6 @@ def files_needed(state: str, mode: SessionMode) -> tuple[str, ...]:
     return tuple(name for name, first in _FIRST_NEEDED[mode].items() if is_at_least(state, first, mode))
 
 
-def return_state(status: SessionStatus) -> str:
-    """Return the state in which the newest question came up, pending ones first, gates last; empty without one."""
-    questions = status.pending or status.user_decisions
-    newest: UserDecision | None = None
-    for decision in [one for one in questions if one.decision_id not in GATES] or questions:
-        if newest is None or not is_before(decision.asked_at, newest.asked_at):
-            newest = decision
-    return newest.state_context if newest else ""
-
-
-def working_state(status: SessionStatus) -> str:
-    """Return the state that work is in, also while the session asks or is blocked; empty when it is not recorded."""
-    state: str = status.current_state
-    if state == "BLOCKED":
-        state = status.blocked_from or ""
-    return return_state(status) if state == "ASK_USER" else state
-
-
 IMPLEMENTATION = ("IMPLEMENT_LOOP", "FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY")
 """The states in which tasks are worked on."""
 
@@ -118,169 +100,164 @@ NEVER = "never"
 """The name of a need that nothing fulfils: the move is not one from where the session is."""
 
 
-class SessionFacts(Frozen):
-    """The facts that the guards of a session read."""
+class AttemptedMove(Frozen):
+    """A move of a session, with what only its caller knows; ``record`` are the results of reviews at its time."""
 
-    mode: SessionMode = "full"
-    state: str = ""  # the one that work is in
-    problems: Mapping[str, str] = field(default_factory=dict)  # by file
-    gates: Mapping[str, str] = field(default_factory=dict)  # why decisions do not let the session pass
-    pending: Mapping[str, str] = field(default_factory=dict)  # open decisions, with the states in which they came up
-    unfinished: tuple[str, ...] = ()
-    unreviewed: tuple[str, ...] = ()  # completed tasks with reviews that have not passed
-    lacks_final_review: bool = False
-    lacks_integration: bool = False
-    lacks_report: bool = False
-    held: Mapping[str, str] = field(default_factory=dict)  # agents with an output that is not OK
-    ci_result: str = "unknown"
-    returns_to: str = ""
-    blocked_from: str = ""
+    session: Session
+    task: str = ""  # the one that a fix loop is for
     blocker: str = ""
-    task: str = ""
-    task_status: str = ""
-    exhausted_by_loop: Mapping[str, str] = field(default_factory=dict)  # tasks that entered a fix loop too often
     reopens: bool = False
+    adds_tasks: bool = False  # tasks that are new were open once
+    record_then: ReviewRecord | None = None
+
+    @property
+    def status(self) -> SessionStatus:
+        """The status of the session. Raises BrokenContract where it cannot be read."""
+        return status_of(self.session)
+
+    @property
+    def record(self) -> ReviewRecord:
+        """The results that the outputs gave the tasks and ``meta`` by then."""
+        return self.record_then or self.session.record
 
 
-Guard = Callable[[SessionFacts, str, str], Iterator[Need]]
+Guard = Callable[[AttemptedMove, str, str], Iterator[Need]]
 """Yields what a move from one state to another still needs."""
 
 
-def _files(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    for name in files_needed(target, facts.mode):
-        if problem := facts.problems.get(name):
-            is_missing = problem == f"{name} is missing."
-            yield Need(f"{problem} {'Write' if is_missing else 'Correct'} it.", name if is_missing else problem, name)
+def passed_open(session: Session) -> list[str]:
+    """Return the decisions of the gates that a session passed without their answers."""
+    status = status_of(session)
+    return [name for name in gates_before(working_state(status), session.mode) if check_gate(status, name)]
 
 
-def _gates(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    for name in gates_before(target, facts.mode):
-        if name in facts.gates:
-            yield Need(f"{facts.gates[name]} Ask the user first.", name, name)
+def _files(move: AttemptedMove, _: str, target: str) -> Iterator[Need]:
+    for name in files_needed(target, move.session.mode):
+        part = move.session.parts[name]
+        if problem := part.problem:
+            how = "Write" if part.is_missing else "Correct"
+            yield Need(f"{problem} {how} it.", name if part.is_missing else problem, name)
 
 
-def _answers(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if facts.pending:
-        names = ", ".join(facts.pending)
+def _gates(move: AttemptedMove, _: str, target: str) -> Iterator[Need]:
+    for name in gates_before(target, move.session.mode):
+        if reason := check_gate(move.status, name):
+            yield Need(f"{reason} Ask the user first.", name, name)
+
+
+def _answers(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if names := ", ".join(one.decision_id for one in move.status.pending):
         yield Need(f"Questions wait for the user: {names}. Resolve them first.", f"answers to {names}", "answer")
 
 
-def _tasks(facts: SessionFacts, *_: str) -> Iterator[Need]:
-    if (problem := facts.problems.get("outputs.jsonl", "")) and not problem.endswith(" is missing."):
-        text = f"The reviews cannot be read, so it is unknown which passed. {problem} Correct it."
-        yield Need(text, problem, "outputs")
-    if facts.unfinished:
-        names = names_of(facts.unfinished)
+def _tasks(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    part = move.session.parts[OUTPUTS_FILE]
+    if part.problem and not part.is_missing:
+        text = f"The reviews cannot be read, so it is unknown which passed. {part.problem} Correct it."
+        yield Need(text, part.problem, "outputs")
+    if move.session.unfinished:
+        names = names_of(move.session.unfinished)
         yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")
-    if facts.unreviewed:
-        names = names_of(facts.unreviewed, between="; ")
+    if unreviewed := move.record.unreviewed:
+        names = names_of([f"{name} ({', '.join(gates)})" for name, gates in unreviewed.items()], between="; ")
         how = "Have them reviewed, or waive that with `accord session task` in IMPLEMENT_LOOP."
         text = f"These tasks are completed without their reviews: {names}. {how}"
         yield Need(text, f"reviews: {names}", "tasks")
 
 
-def _requires(is_met: Callable[[SessionFacts], bool], *need: str) -> Guard:
-    return lambda facts, *_: iter(() if is_met(facts) else (Need(*need),))
+def _final_review(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    is_kept_here = bool(move.record.last) or working_state(move.status) in IMPLEMENTATION
+    if is_kept_here and lacks_final_review(move.session.mode, move.status, move.record):
+        text = "The session needs a final review. Get an OK of the Reviewer for `meta` after the last work."
+        yield Need(text, "final review of meta", "agent Reviewer")
 
 
-_final_review = _requires(
-    lambda facts: not facts.lacks_final_review,
-    "The session needs a final review. Get an OK of the Reviewer for `meta` after the last work.",
-    "final review of meta",
-    "agent Reviewer",
-)
-
-
-def _ci(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
-    if facts.ci_result == "red":
+def _ci(move: AttemptedMove, source: str, _: str) -> Iterator[Need]:
+    if move.status.last_ci_result == "red":
         how = "Fix the build in FIX_BUILD first." if source == "INTEGRATE" else "Ask the user how to go on."
         yield Need(f"CI is red. {how}", "CI that is not red", "ci")
 
 
-def _agents(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
+def _agents(move: AttemptedMove, source: str, _: str) -> Iterator[Need]:
+    held = move.record.held_agents
     for role in AGENTS_OF.get(source, ()):
-        if role in facts.held:
-            text = f"The last output of {role} is not OK: {facts.held[role]}. Dispatch it again."
+        if role in held:
+            text = f"The last output of {role} is not OK: {held[role]}. Dispatch it again."
             yield Need(text, f"OK of {role}", f"agent {role}")
 
 
 _WAIVING = "waive that with `accord session task DIR meta --to completed --role Orchestrator --waive-reviews REASON`"
-_integration = _requires(
-    lambda facts: not facts.lacks_integration or "Integrator" in facts.held,
-    f"The Integrator gave no OK for `meta` after the last work. Dispatch it, or {_WAIVING}.",
-    "OK of Integrator",
-    "agent Integrator",
-)
-_report = _requires(
-    lambda facts: not facts.lacks_report,
-    f"The session was reopened and worked on, but no report followed. Dispatch Docs, or {_WAIVING}.",
-    "a new report.md",
-    "agent Docs",
-)
-_reopen_request = _requires(
-    lambda facts: facts.reopens,
-    "The session is done and read-only. Reopen it with `accord session reopen`.",
-    "a reopened session",
-    "reopen",
-)
-_blocker = _requires(
-    lambda facts: bool(facts.blocker.strip()),
-    "BLOCKED needs what blocks the session. Say it with `--blocker`.",
-    "a blocker",
-)
-_failed_review = _requires(
-    lambda facts: bool(facts.unfinished or facts.unreviewed),
-    "All tasks are completed. Only a failed review leads back to them.",
-    "a failed review",
-    NEVER,
-)
 
 
-def _has_passed_open(facts: SessionFacts, gate: str) -> bool:
-    """Return whether a session passed a gate without its answer, so that it may go back to it from anywhere."""
-    decision_id = GATE_OF.get(gate, "")
-    return decision_id in facts.gates and decision_id in gates_before(facts.state, facts.mode)
+def _integration(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if move.record.last and "Integrator" not in {*move.record.passed_meta, *move.record.held_agents}:
+        text = f"The Integrator gave no OK for `meta` after the last work. Dispatch it, or {_WAIVING}."
+        yield Need(text, "OK of Integrator", "agent Integrator")
 
 
-def _open_gate(facts: SessionFacts, _: str, target: str) -> Iterator[Need]:
-    if not _has_passed_open(facts, target):
-        yield Need(
-            f"The session did not pass {target} without its answer. Choose another state.", "an open gate", NEVER
-        )
+def _report(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if lacks_report(move.status, move.session.outputs, move.record):
+        text = f"The session was reopened and worked on, but no report followed. Dispatch Docs, or {_WAIVING}."
+        yield Need(text, "a new report.md", "agent Docs")
 
 
-def _question(facts: SessionFacts, source: str, _: str) -> Iterator[Need]:
-    if source not in [state for name, state in facts.pending.items() if name not in GATES]:  # a gate asks by itself
+def _reopen_request(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if not move.reopens:
+        text = "The session is done and read-only. Reopen it with `accord session reopen`."
+        yield Need(text, "a reopened session", "reopen")
+
+
+def _blocker(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if not move.blocker.strip():
+        yield Need("BLOCKED needs what blocks the session. Say it with `--blocker`.", "a blocker")
+
+
+def _failed_review(move: AttemptedMove, *_: str) -> Iterator[Need]:
+    if not (move.adds_tasks or move.session.unfinished or move.record.unreviewed):
+        yield Need("All tasks are completed. Only a failed review leads back to them.", "a failed review", NEVER)
+
+
+def _open_gate(move: AttemptedMove, _: str, target: str) -> Iterator[Need]:
+    if GATE_OF.get(target) not in passed_open(move.session):
+        text = f"The session did not pass {target} without its answer. Choose another state."
+        yield Need(text, "an open gate", NEVER)
+
+
+def _question(move: AttemptedMove, source: str, _: str) -> Iterator[Need]:
+    asked = [one.state_context for one in move.status.pending if one.decision_id not in GATES]  # a gate asks by itself
+    if source not in asked:
         text = f"No question from {source} is pending. Write it with `accord session ask` first."
         yield Need(text, "a question", "question")
 
 
-def _return(facts: SessionFacts, source: str, target: str) -> Iterator[Need]:
-    asks = source == "ASK_USER"
-    state, key = (facts.returns_to or "no state", "state_context") if asks else (facts.blocked_from, "blocked_from")
-    if state == target or _has_passed_open(facts, target):
+def _return(move: AttemptedMove, source: str, target: str) -> Iterator[Need]:
+    asks, mode = source == "ASK_USER", move.session.mode
+    key = "state_context" if asks else "blocked_from"
+    state = (return_state(move.status) or "no state") if asks else move.status.blocked_from
+    if state == target or GATE_OF.get(target) in passed_open(move.session):
         return
-    if state and state not in STATES_OF_OTHER_MODE[facts.mode]:
+    if state and state not in STATES_OF_OTHER_MODE[mode]:
         what = "The questions came up" if asks else "The session was blocked"
         yield Need(f"{what} in {state}. The session can only return there.", f"a return to {target}", NEVER)
     else:
-        lacks = (
-            f"A {facts.mode} session has no state {state}" if state else "The state before the block is not recorded"
-        )
+        lacks = f"A {mode} session has no state {state}" if state else "The state before the block is not recorded"
         yield Need(f"{lacks}. {'Correct' if asks else 'Set'} `{key}` in status.json.", key, key)
 
 
-def _fixable(facts: SessionFacts, source: str, loop: str) -> Iterator[Need]:
+def _fixable(move: AttemptedMove, source: str, loop: str) -> Iterator[Need]:
     statuses = ("completed",) if source == "INTEGRATE" else ("in-progress", "implemented", "blocked")
-    if not facts.task:
+    task = move.session.task(move.task)
+    if not move.task:
         yield Need(f"{loop} needs a task. Enter it with `accord session fix`.", "a task that can be fixed", NEVER)
-    elif facts.task != "meta" and facts.task_status not in statuses:
-        text = f"{facts.task} is {facts.task_status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
+    elif task and task.status not in statuses:
+        text = f"{task.id} is {task.status}. {loop} takes a task that is {' or '.join(statuses)}, or meta."
         yield Need(text, "a task that can be fixed", NEVER)
-    if task := facts.exhausted_by_loop.get(loop):
+    entered = [(move.task, loop), *move.session.fixed_loops(move.task, "Coder")]
+    spent = [name for name, one in entered if one == loop and move.status.retries(name, loop) >= MOST_RETRIES]
+    if spent:
         how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
-        text = f"{task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
-        yield Need(text, "a decision of the user", f"question {task} {loop}")
+        text = f"{spent[-1]} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
+        yield Need(text, "a decision of the user", f"question {spent[-1]} {loop}")
 
 
 _REVIEWED: tuple[Guard, ...] = (_tasks, _final_review)
@@ -321,21 +298,20 @@ def _edges(mode: SessionMode) -> Iterator[tuple[str, str, str, tuple[Guard, ...]
         yield "DONE", gate, "not answered", (_reopen_request, _open_gate)
 
 
-def needs_of(source: str, target: str, facts: SessionFacts) -> tuple[Need, ...]:
+def needs_of(source: str, target: str, move: AttemptedMove) -> tuple[Need, ...]:
     """Return what a move of the machine still needs; none where it is legal."""
     entry = () if target in ("ASK_USER", "BLOCKED") else (_files, _gates)
-    return tuple(
-        need for guard in (*_GUARDS[facts.mode, source, target], *entry) for need in guard(facts, source, target)
-    )
+    guards = (*_GUARDS[move.session.mode, source, target], *entry)
+    return tuple(need for guard in guards for need in guard(move, source, target))
 
 
-def _refusal(source: str, target: str, facts: SessionFacts) -> str:
-    return " ".join(need.text for need in needs_of(source, target, facts))
+def _refusal(source: str, target: str, move: AttemptedMove) -> str:
+    return " ".join(need.text for need in needs_of(source, target, move))
 
 
 _NAMES: dict[SessionMode, str] = {"full": "session", "lean": "lean session"}
 _GUARDS = {(mode, source, target): guards for mode in _NAMES for source, target, _, guards in _edges(mode)}
-MACHINES: Mapping[SessionMode, Machine[SessionFacts]] = {
+MACHINES: Mapping[SessionMode, Machine[AttemptedMove]] = {
     mode: Machine(
         name,
         ORDER[mode][0],
@@ -351,36 +327,37 @@ _GUARDS_OF_FILES = (_tasks, _final_review, _agents, _integration, _failed_review
 
 
 def refusal_of_way(
-    source: str, target: str, facts: SessionFacts, earlier: Callable[[], Iterable[SessionFacts]]
+    source: str, target: str, last: AttemptedMove, earlier: Callable[[], Iterable[AttemptedMove]]
 ) -> str | None:
     """Return why no moves lead from one state of work to another; None where they do.
 
-    ``facts`` are those of the session after the moves, and ``earlier`` returns those from before and between them; one
-    that fulfils all guards of a move is enough. DONE is read-only: the facts of the move into it are the last ones, and
-    all its guards count.
+    ``last`` has the session after the moves, and ``earlier`` yields those from before and between them; one that
+    fulfils all guards of a move is enough. DONE is read-only: the move into it is the last one, and all its guards
+    count.
     """
+    mode = last.session.mode
 
     def refusal(begin: str, end: str) -> str:
         is_last = end == "DONE"
-        judged = [guard for guard in _GUARDS[facts.mode, begin, end] if is_last or guard in _GUARDS_OF_FILES]
+        judged = [guard for guard in _GUARDS[mode, begin, end] if is_last or guard in _GUARDS_OF_FILES]
 
-        def needs(one: SessionFacts) -> Iterator[Need]:
+        def needs(one: AttemptedMove) -> Iterator[Need]:
             return (need for guard in judged for need in guard(one, begin, end))
 
-        open_needs = [*needs(facts)]
+        open_needs = [*needs(last)]
         is_made = not is_last and any(not any(needs(one)) for one in earlier()) if open_needs else True
         return "" if is_made else " ".join(need.text for need in open_needs)
 
     reached, refused = [source], dict[str, str]()
     for state in reached:
-        for mode, begin, end in _GUARDS:
-            if (mode, begin) == (facts.mode, state) and end not in (*reached, "ASK_USER", "BLOCKED"):
+        for kind, begin, end in _GUARDS:
+            if (kind, begin) == (mode, state) and end not in (*reached, "ASK_USER", "BLOCKED"):
                 if text := refusal(begin, end):
                     refused[end] = text
                 elif end == target:
                     return None
                 else:
                     reached.append(end)
-    nearest = (target, *reversed(ORDER[facts.mode]))
-    on_way = (state for state in nearest if state == target or is_at_least(target, state, facts.mode))
+    nearest = (target, *reversed(ORDER[mode]))
+    on_way = (state for state in nearest if state == target or is_at_least(target, state, mode))
     return next((refused[state] for state in on_way if state in refused), "")

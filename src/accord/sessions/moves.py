@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import product
 from typing import Any
 
 from accord.core.clock import timestamp
@@ -18,7 +17,7 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.suggest import did_you_mean
 from accord.sessions import machine, reviews
-from accord.sessions.decision_rules import check_gate, is_before
+from accord.sessions.decision_rules import check_gate, is_before, working_state
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of, status_value
 from accord.sessions.models import GATES, LOOPS, OutputEntry, SessionStatus, SessionTask
 from accord.sessions.policy import (
@@ -47,50 +46,10 @@ def advance_command(session: Session, state: str) -> str:
 
 def done_finding(session: Session) -> Finding:
     """Return why a session that is done takes no change, with what must be right before it is reopened."""
-    facts = facts_of(session, reopens=True)
-    needs = " ".join(need.text for need in machine.needs_of("DONE", _reopened_state(session), facts))
+    move = machine.AttemptedMove(session, reopens=True)
+    needs = " ".join(need.text for need in machine.needs_of("DONE", _reopened_state(session), move))
     hint = f"{f'{needs} Then reopen' if needs else 'Reopen'} it with `{command_of(session, 'reopen')}`."
     return Finding("session-done", "The session is done and read-only.", hint=hint)
-
-
-def facts_of(session: Session, *, task: str = "", **given: Any) -> machine.SessionFacts:
-    """Gather the facts for a move of a session, and those ``given``; ``task`` is the one that a fix loop is for."""
-    status = status_of(session)
-    return machine.SessionFacts(
-        mode=session.mode,
-        state=machine.working_state(status),
-        problems={name: part.problem for name, part in session.parts.items()},
-        gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
-        pending={decision.decision_id: decision.state_context for decision in status.pending},
-        unfinished=tuple(task.id for task in session.plan if task.status != "completed"),
-        lacks_report=reviews.lacks_report(status, session.outputs, session.record),
-        ci_result=status.last_ci_result,
-        returns_to=machine.return_state(status),
-        blocked_from=status.blocked_from or "",
-        **given,
-        **facts_of_task(session, task),
-        **facts_of_record(session, session.record),
-    )
-
-
-def facts_of_record(session: Session, record: reviews.ReviewRecord) -> dict[str, Any]:
-    """Return the facts that outputs of a session show."""
-    status = status_of(session)
-    is_kept_here = bool(record.last) or machine.working_state(status) in machine.IMPLEMENTATION
-    return {
-        "unreviewed": tuple(f"{name} ({', '.join(gates)})" for name, gates in record.unreviewed.items()),
-        "lacks_final_review": is_kept_here and reviews.lacks_final_review(session.mode, status, record),
-        "lacks_integration": bool(record.last) and "Integrator" not in record.passed_meta,
-        "held": record.held_agents,
-    }
-
-
-def facts_of_task(session: Session, task_id: str) -> dict[str, Any]:
-    """Return the facts about the task that a fix loop is for."""
-    status, task = status_of(session), session.task(task_id)
-    entered = [*product([task_id], LOOPS), *_fixed_loops(session, task_id, "Coder")]
-    exhausted = {loop: name for name, loop in entered if status.retries(name, loop) >= MOST_RETRIES}
-    return {"task": task_id, "task_status": task.status if task else "", "exhausted_by_loop": exhausted}
 
 
 def check_work(session: Session, role: str, task_id: str) -> Finding | None:
@@ -112,13 +71,8 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
 
 def entered_fixes(session: Session, role: str, task_id: str) -> dict[tuple[str, str], bool]:
     """Return the tasks and fix loops that new work of an agent enters, and whether they were counted for it already."""
-    entered = _fixed_loops(session, task_id, role)
+    entered = session.fixed_loops(task_id, role)
     return {one: is_counted(status_of(session), session.outputs, role, task_id, one) for one in entered}
-
-
-def _fixed_loops(session: Session, task_id: str, role: str) -> list[tuple[str, str]]:
-    begun = [task.id for task in session.plan if task.status != "not-started"]
-    return session.record.fixed_loops(task_id, role, begun)
 
 
 def is_counted(
@@ -128,7 +82,7 @@ def is_counted(
     entry = status.fix_entries.get(fix[0], {}).get(fix[1])
     if entry and not any(one.agent == role and one.task_id in (fix[0], "meta") for one in outputs[entry.outputs :]):
         return True
-    is_inside = machine.working_state(status) == fix[1] and status.fix_task in (None, fix[0], task_id)
+    is_inside = working_state(status) == fix[1] and status.fix_task in (None, fix[0], task_id)
     return is_inside and status.retries(*fix) > (entry.count if entry else 0)  # another tool counted it
 
 
@@ -175,7 +129,7 @@ def early_tasks(session: Session) -> list[str]:
     """
     if (status := session.status) is None:
         return []
-    if state := machine.working_state(status):
+    if state := working_state(status):
         is_early = not machine.is_at_least(state, "IMPLEMENT_LOOP", session.mode)
     else:
         is_early = session.mode == "full" and any(check_gate(status, name) for name in GATES)
@@ -194,7 +148,7 @@ def open_fix(session: Session) -> tuple[str, str] | None:
 
 def broken_files(session: Session, role: str) -> list[str]:
     """Return the files of the session that an agent needs, does not write, and that are missing or broken."""
-    states = (machine.working_state(status_of(session)), "DONE")
+    states = (working_state(status_of(session)), "DONE")
     now, later = (machine.files_needed(state, session.mode) for state in states)
     read = [name for name, roles in READERS.items() if role in roles and role not in WRITERS.get(name, ())]
     needed = [name for name in read if name in now or (name in later and not session.parts[name].is_missing)]
@@ -259,8 +213,7 @@ def status_in(
         return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target in LOOPS and task:
         check_task(session.tasks, task)
-    facts = facts_of(session, task=task, blocker=blocker, reopens=reopens)
-    if texts := _refusals(session, source, target, facts):
+    if texts := _refusals(source, target, machine.AttemptedMove(session, task, blocker, reopens)):
         findings = [finding_of("illegal-move", text, "/current_state") for text in texts]
         raise refuse(f"The session stays in {source}.", findings)
     value["current_state"] = target
@@ -274,7 +227,7 @@ def status_in(
     if target not in (*LOOPS, "ASK_USER", "BLOCKED"):
         value.pop("fix_task", None)
     if target in LOOPS and source not in ("ASK_USER", "BLOCKED"):
-        failed = _fixed_loops(session, task, "Coder")
+        failed = session.fixed_loops(task, "Coder")
         value = with_fixes(
             session, value, dict.fromkeys([(task, target), *(one for one in failed if one[1] == target)], False)
         )
@@ -292,15 +245,15 @@ def with_fixes(session: Session, value: dict[str, Any], entered: Mapping[tuple[s
     return value
 
 
-def _refusals(session: Session, source: str, target: str, facts: machine.SessionFacts) -> list[str]:
+def _refusals(source: str, target: str, move: machine.AttemptedMove) -> list[str]:
     """Return what a move needs; for a move that the machine does not have, those that need only its arguments."""
-    states = machine.MACHINES[session.mode]
+    states = machine.MACHINES[move.session.mode]
     targets = states.targets(source)
     if target in targets:
-        return [need.text for need in machine.needs_of(source, target, facts)]
+        return [need.text for need in machine.needs_of(source, target, move)]
     if target not in states.states:
-        return [states.refusal(source, target, facts)]
-    named = facts_of(session, task="meta", blocker=target)
+        return [states.refusal(source, target, move)]
+    named = machine.AttemptedMove(move.session, "meta", target)
     open_needs = ((one, {need.key for need in machine.needs_of(source, one, named)}) for one in targets)
     legal = ", ".join(one for one, keys in open_needs if keys <= {"question"}) or "none yet"
     return [f'"{source}" does not lead to "{target}". Legal moves from "{source}": {legal}.']
@@ -322,14 +275,7 @@ def reopened_status(session: Session, *, now: datetime) -> dict[str, Any]:
 
 
 def _reopened_state(session: Session) -> str:
-    return next(map(GATES.__getitem__, passed_open(session)), "IMPLEMENT_LOOP")
-
-
-def passed_open(session: Session) -> list[str]:
-    """Return the decisions of the gates that a session passed without their answers."""
-    status = status_of(session)
-    passed = machine.gates_before(machine.working_state(status), session.mode)
-    return [name for name in passed if check_gate(status, name)]
+    return next(map(GATES.__getitem__, machine.passed_open(session)), "IMPLEMENT_LOOP")
 
 
 def check_task_move(session: Session, name: str, target: str, role: str, *, waives: bool = False) -> Finding | None:

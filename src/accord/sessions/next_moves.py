@@ -20,20 +20,18 @@ from accord.sessions.machine import (
     LOOP_BASE,
     MACHINES,
     NEVER,
-    SessionFacts,
+    AttemptedMove,
     files_needed,
     needs_of,
+    passed_open,
 )
 from accord.sessions.models import CORRECTORS, GATE_OF, GATES, LOOPS, REVIEWS, SessionTask
 from accord.sessions.moves import (
     broken_files,
     check_state,
     command_of,
-    facts_of,
-    facts_of_task,
     is_decided,
     open_fix,
-    passed_open,
     spent_fix,
     task_facts,
 )
@@ -67,9 +65,9 @@ def next_moves(session: Session) -> list[SessionMove]:
     """Return the moves of a session from its state; none where its status cannot be read."""
     if session.status is None:
         return []
-    facts = facts_of(session, blocker="REASON", reopens=True)
+    wanted = AttemptedMove(session, blocker="REASON", reopens=True)
     targets = MACHINES[session.mode].targets(session.status.current_state)
-    return [move for target in targets if (move := _move(session, target, facts))]
+    return [move for target in targets if (move := _move(target, wanted))]
 
 
 def main_moves(session: Session) -> list[SessionMove]:
@@ -146,13 +144,12 @@ def _advance(session: Session, target: str, *words: str) -> ProposedStep:
     return _command(session, "advance", "--to", target, *words, *_ORCHESTRATOR, target=target)
 
 
-def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | None:
-    state = status_of(session).current_state
+def _move(target: str, wanted: AttemptedMove) -> SessionMove | None:
+    session, state = wanted.session, wanted.status.current_state
     task = _fixable(session, target) if target in LOOPS else ""
     if target in LOOPS and not task:
         return None
-    facts = replace(facts, **facts_of_task(session, task)) if task else facts
-    needs = needs_of(state, target, facts)
+    needs = needs_of(state, target, replace(wanted, task=task))
     if any(need.key == NEVER for need in needs):
         return None
     fix = open_fix(session) if target == LOOP_BASE.get(state) and not needs else None
@@ -166,7 +163,8 @@ def _move(session: Session, target: str, facts: SessionFacts) -> SessionMove | N
         step = _fix(session, task, target)
     else:
         step = _command(session, "reopen") if state == "DONE" else _advance(session, target)
-    missing = dict.fromkeys(need.missing for need in needs if need.key not in facts.pending)
+    pending = [one.decision_id for one in wanted.status.pending]
+    missing = dict.fromkeys(need.missing for need in needs if need.key not in pending)
     return SessionMove(target, (*missing, *([f"{fix[1]} on {fix[0]}"] if fix else [])), step.command, step)
 
 
@@ -241,7 +239,7 @@ def _gate_step(session: Session, decision_id: str) -> ProposedStep:
 
 def _way(session: Session, target: str) -> ProposedStep:
     """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
-    move = _move(session, target, facts_of(session))
+    move = _move(target, AttemptedMove(session))
     return move.step if move else _command(session, "show")
 
 
@@ -281,7 +279,7 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
         elif not has_failed:
             yield _dispatch(session, task.id, role)
         else:
-            needs = needs_of("IMPLEMENT_LOOP", loop, facts_of(session, task=task.id))
+            needs = needs_of("IMPLEMENT_LOOP", loop, AttemptedMove(session, task.id))
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
     implemented = [one for one in session.plan if one.status in ("implemented", "completed")]

@@ -16,11 +16,18 @@ from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, finding_of, has_errors, pointer, warning
 from accord.core.frozen import Frozen
 from accord.sessions.apply import SessionWriter
-from accord.sessions.decision_rules import SECURITY, correction_of, is_about_security, is_before, question_of_security
+from accord.sessions.decision_rules import (
+    SECURITY,
+    correction_of,
+    is_about_security,
+    is_before,
+    question_of_security,
+    working_state,
+)
 from accord.sessions.folder import OUTPUTS_FILE, TASKS_FILE, Session, status_of, status_value
-from accord.sessions.machine import INTEGRATION, MACHINES, working_state
+from accord.sessions.machine import INTEGRATION, MACHINES, AttemptedMove
 from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
-from accord.sessions.moves import broken_artifacts, check_files, check_work, early_tasks, facts_of, open_fix, status_in
+from accord.sessions.moves import broken_artifacts, check_files, check_work, early_tasks, open_fix, status_in
 from accord.sessions.output_rules import code_findings, is_open_concern, severity_of
 from accord.sessions.plan import (
     FileOperation,
@@ -179,12 +186,12 @@ def _correction(session: Session, task_id: str, role: str, output: AgentOutput) 
 
 def _is_behind(session: Session) -> bool:
     """Return whether a session integrates tasks of which one is open again."""
-    return bool(facts_of(session).unfinished) and status_of(session).current_state in INTEGRATION
+    return bool(session.unfinished) and status_of(session).current_state in INTEGRATION
 
 
 def _refusal_to_return(session: Session) -> str:
     state = status_of(session).current_state
-    return MACHINES[session.mode].refusal(state, "IMPLEMENT_LOOP", facts_of(session))
+    return MACHINES[session.mode].refusal(state, "IMPLEMENT_LOOP", AttemptedMove(session))
 
 
 def _session_operations(session: Session, effects: OutputEffects, now: datetime) -> list[FileOperation]:

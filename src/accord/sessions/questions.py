@@ -18,9 +18,9 @@ from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.sessions import decision_rules as rules
 from accord.sessions.folder import Session, status_of, status_value
-from accord.sessions.machine import ORDER, return_state, working_state
+from accord.sessions.machine import ORDER, passed_open
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY, SessionStatus, UserDecision
-from accord.sessions.moves import advance_command, command_of, passed_open, status_in
+from accord.sessions.moves import advance_command, command_of, status_in
 from accord.sessions.policy import refuse
 from accord.text.hidden import strip_hidden
 
@@ -90,7 +90,7 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
         elif wanted == following_id:
             is_security = is_of_security(session, {"question": question.full_text, "category": question.category})
             category = rules.SECURITY if is_security else question.category.strip().lower()
-            entry = _pending_record(wanted, question.full_text, working_state(status), now)
+            entry = _pending_record(wanted, question.full_text, rules.working_state(status), now)
             value["user_decisions"].append({**entry, "category": category} if category else entry)
         else:
             raise _refusal("decision-order", f"The next id is {following_id}.", "Omit the id to get it.")
@@ -315,7 +315,7 @@ def next_step(session: Session) -> SessionStep:
     for gate_id in passed_open(session):
         reason = rules.check_gate(status, gate_id) or ""
         return SessionStep(GATES[gate_id], "re-ask" if status.decision(gate_id) else "ask", (), reason)
-    return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
+    return SessionStep((rules.return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 
 def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:

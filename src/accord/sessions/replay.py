@@ -14,9 +14,9 @@ from typing import Any
 
 from accord.core.documents import short_name
 from accord.core.findings import Finding, count_of, pointer
-from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security
+from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security, working_state
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session
-from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before, working_state
+from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before
 from accord.sessions.models import LOOPS, OutputEntry, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE

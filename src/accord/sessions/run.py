@@ -18,10 +18,9 @@ from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
 from accord.sessions import questions
 from accord.sessions.apply import SessionWriter
-from accord.sessions.decision_rules import correction_of
+from accord.sessions.decision_rules import correction_of, return_state
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import HISTORY_FILE, Session, status_of, status_value
-from accord.sessions.machine import return_state
 from accord.sessions.models import APPROVE_DESIGN, CORRECTORS, GATES, LOOPS, SessionStatus, UserDecision
 from accord.sessions.moves import (
     asking_hint,

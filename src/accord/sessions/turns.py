@@ -18,7 +18,7 @@ from accord.sessions.changes import turn_findings
 from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import TASKS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.moves import broken_artifacts, broken_files, command_of, facts_of
+from accord.sessions.moves import broken_artifacts, broken_files, command_of
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import OutputEffects, apply_output, output_entry, status_after
 from accord.sessions.plan import with_operations, write_tasks
@@ -72,8 +72,8 @@ def _stopped_actor(session: Session) -> NextActor | None:
         return NextActor()
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
-    facts, reopened = facts_of(session), status.reopened_at
-    is_open = status.current_state != "IMPLEMENT_LOOP" or bool(facts.unfinished or facts.unreviewed)
+    reopened, is_open = status.reopened_at, bool(session.unfinished or session.record.unreviewed)
+    is_open = is_open or status.current_state != "IMPLEMENT_LOOP"
     if not reason and reopened and not is_open and all(is_before(one.at, reopened) for one in session.outputs[-1:]):
         reason = "The session was reopened, but no task is open. Add one, or move the session on."
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
