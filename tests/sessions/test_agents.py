@@ -42,7 +42,7 @@ from accord.sessions.machine import INTEGRATION
 from accord.sessions.models import ROLES, AgentOutput, ProjectType
 from accord.sessions.next_moves import task_moves
 from accord.sessions.outputs import apply_output, plan_output
-from accord.sessions.policy import INTO, OWNERS, WRITERS, WriteContext, check_path, parse_setting
+from accord.sessions.policy import INTO, OWNERS, WRITERS, check_path, parse_setting
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import advance, answer, ask, fail_agent, move_task, resume, set_values, start_agent, start_fix
 
@@ -949,14 +949,14 @@ def test_an_ok_counts_only_with_the_files_that_its_agent_must_read(tmp_path: Pat
 
 def test_a_prompt_names_exactly_the_files_that_the_role_may_write(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES))
-    context = WriteContext(session.name, "IMPLEMENT_LOOP")
     for role in ROLES:
         prompt = prompt_of({"agent": role, "project_type": "cli"}, session)
         rule = prompt.split("3. Write only")[1].split("Also keep")[0]
         folder = f"`.agents-work/{session.name}"
         named = {name for name in FORMS if f"{folder}/{name}`" in rule or f"{folder}/{name}/`" in rule}
         assert named == {name for name, roles in WRITERS.items() if role in roles}, role
-        assert not any(check_path(role, f".agents-work/{session.name}/{name}", context) for name in named), role
+        paths = [f"{folder[1:]}/{name}" for name in named]
+        assert not any(check_path(role, path, session.name, "IMPLEMENT_LOOP") for path in paths), role
         assert ("`status: not-started`" in rule) == (role == "Planner"), role
         assert ("source code" in rule) == (role in ("Coder", "Integrator")), role
 

@@ -9,21 +9,19 @@ from support.sessions import GATES, NAME, decision, make_session, status, writer
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.sessions.models import ROLES
-from accord.sessions.policy import ORCHESTRATOR_KEYS, WriteContext, check_path, forbidden_status, parse_setting
+from accord.sessions.policy import ORCHESTRATOR_KEYS, check_path, forbidden_status, parse_setting
 from accord.sessions.run import advance, set_values
 
-HERE = WriteContext(NAME, "IMPLEMENT_LOOP")
 
-
-def may(role: str, path: str, place: WriteContext = HERE) -> bool:
-    return check_path(role, path, place) is None
+def may(role: str, path: str, state: str = "IMPLEMENT_LOOP", *, is_lean: bool = False) -> bool:
+    return check_path(role, path, NAME, state, is_lean=is_lean) is None
 
 
 @pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "FIX_BUILD", "BLOCKED", "DONE"])
 def test_only_coder_and_integrator_write_source_code(state: str) -> None:
-    place, integrates = WriteContext(NAME, state), {"Integrator"} if state == "FIX_BUILD" else set()
+    integrates = {"Integrator"} if state == "FIX_BUILD" else set()
     for path in ("src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"):
-        assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates, path
+        assert {role for role in ROLES if may(role, path, state)} == {"Coder"} | integrates, path
 
 
 DOCUMENTS = """
@@ -61,16 +59,15 @@ def test_a_file_of_the_session_has_its_writers(writers: tuple[str, ...]) -> None
 
 
 def test_the_creator_of_a_lean_session_writes_its_first_files() -> None:
-    lean = WriteContext(NAME, "INTAKE_LEAN", is_lean=True)
-    assert may("Orchestrator", f".agents-work/{NAME}/spec.md", lean)
-    assert not may("Coder", f".agents-work/{NAME}/spec.md", lean)
+    for role in ("Orchestrator", "Coder"):
+        assert may(role, f".agents-work/{NAME}/spec.md", "INTAKE_LEAN", is_lean=True) == (role == "Orchestrator")
 
 
 def test_previous_sessions_are_read_only() -> None:
     for role in ROLES:
-        assert "read-only" in str(check_path(role, ".agents-work/2025-01-01_old/status.json", HERE)), role
-        assert "read-only" in str(check_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE")))
-        assert "own folder" in str(check_path(role, ".agents-work/notes.md", HERE)), role
+        assert "read-only" in str(check_path(role, ".agents-work/2025-01-01_old/status.json", NAME, "INTAKE")), role
+        assert "read-only" in str(check_path(role, f".agents-work/{NAME}/status.json", NAME, "DONE"))
+        assert "own folder" in str(check_path(role, ".agents-work/notes.md", NAME, "INTAKE")), role
 
 
 @pytest.mark.parametrize("path", ["", "../x", "/etc/passwd", f".agents-work/{NAME}/../other/status.json"])

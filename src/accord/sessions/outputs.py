@@ -39,7 +39,7 @@ from accord.sessions.plan import (
     with_operations,
     write_tasks,
 )
-from accord.sessions.policy import READ_ONLY, WORK, WriteContext, artifacts_of, check_path, check_task, refuse
+from accord.sessions.policy import READ_ONLY, WORK, artifacts_of, check_path, check_task, refuse
 from accord.sessions.questions import (
     UserQuestion,
     dispatched_corrector,
@@ -215,10 +215,10 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
 
     It is an error where a file is that of another session.
     """
-    context = WriteContext(session.name, working_state(status_of(session)), session.mode == "lean")
+    state, is_lean = working_state(status_of(session)), session.mode == "lean"
     for key in ("files_changed", "tests_added_or_updated"):
         for i, path in enumerate(getattr(output.artifacts, key)):
-            if reason := check_path(role, _path_in_project(session, path), context):
+            if reason := check_path(role, _path_in_project(session, path), session.name, state, is_lean=is_lean):
                 message = f"{role} reports a change of `{short_name(path)}`. {reason}"
                 place = pointer("artifacts", key, i)
                 found = warning("role-forbidden", message, place, hint="Review that change before you continue.")

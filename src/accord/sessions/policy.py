@@ -87,33 +87,25 @@ _PAGE_FOLDERS = ("doc", "docs", "documentation", "man")
 """Documents by their form or usual name, and pages, pictures and manual pages in a folder of documentation."""
 
 
-class WriteContext(Frozen):
-    """The session that a role writes in: its name, its state, and whether it is lean."""
-
-    session: str
-    state: str
-    is_lean: bool = False
-
-
 READ_ONLY = "Other sessions are read-only. A session writes only in its own folder."
 
 
-def check_path(role: str, path: str, context: WriteContext) -> str | None:
-    """Return why a role may not write a file of the repository in this session; None when it may."""
+def check_path(role: str, path: str, session: str, state: str, *, is_lean: bool = False) -> str | None:
+    """Return why a role may not write a file of the repository in this session (a name); None when it may."""
     parts = PurePosixPath(path).parts
     if not parts or ".." in parts or path.startswith("/"):
         return "The path is outside the repository."
     if parts[0] != WORK and role != "Docs" and role not in _IMPLEMENTERS and _is_documentation(path):
         return f"Only Docs, Coder and Integrator write documentation, not {role}."
     if parts[0] != WORK:
-        how = f"{CODE_WRITERS} Write files of the session below {WORK}/{context.session}."
-        return how if is_forbidden_code(role, path, context.state) else None
-    if len(parts) < 3 or parts[1] != context.session:
+        how = f"{CODE_WRITERS} Write files of the session below {WORK}/{session}."
+        return how if is_forbidden_code(role, path, state) else None
+    if len(parts) < 3 or parts[1] != session:
         return READ_ONLY if len(parts) > 2 else "A session writes only in its own folder."
-    if context.state == "DONE":
+    if state == "DONE":
         return "The session is done and read-only. Reopen it to change it."
     owners = OWNERS.get(parts[2])
-    sets_up = context.is_lean and role in ("SpecAgent", "Orchestrator") and parts[2] in ("spec.md", "acceptance.json")
+    sets_up = is_lean and role in ("SpecAgent", "Orchestrator") and parts[2] in ("spec.md", "acceptance.json")
     if owners is None or role in owners or sets_up:
         return None
     return f"Only {' or '.join(sorted(owners))} writes {parts[2]}, not {role}."
