@@ -88,7 +88,7 @@ def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: 
             if known["status"] != "pending" or known["question"] != question.full_text:
                 raise _refusal("decision-repeated", f"{wanted} was asked already.", "Omit the id to get a new one.")
         elif wanted == following_id:
-            is_security = is_of_security(session, {"question": question.full_text, "category": question.category})
+            is_security = rules.is_of_security(question.full_text, question.category, session.outputs)
             category = rules.SECURITY if is_security else question.category.strip().lower()
             entry = _pending_record(wanted, question.full_text, rules.working_state(status), now)
             value["user_decisions"].append({**entry, "category": category} if category else entry)
@@ -168,7 +168,7 @@ def with_answers(
     session: Session, answers: Mapping[str, str], *, now: datetime, closes: Collection[str] = ()
 ) -> Record:
     """Return the status with the answers. Of ``closes``, open questions are cancelled, but no gate and no security."""
-    value = status_value(session)
+    value, status = status_value(session), status_of(session)
     for decision_id, text in answers.items():
         entry = _known_record(value, decision_id)
         if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
@@ -178,9 +178,9 @@ def with_answers(
         entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
         if decision_id == APPROVE_DESIGN:
             _set_correction(value, "queued" if rules.is_change_request(said) else "none")
+    silent = {one.decision_id for one in status.pending if one.decision_id in closes and not needs_answer(session, one)}
     for entry in value["user_decisions"]:
-        is_open = entry["status"] == "pending" and entry["decision_id"] in closes
-        if is_open and not needs_answer(session, entry):
+        if entry["status"] == "pending" and entry["decision_id"] in silent:
             at, reason = _time_of_resolution(entry, now), rules.NO_RESPONSE
             entry.update(status="cancelled", resolved_at=at, resolution_reason=reason)
     return value
@@ -235,7 +235,7 @@ def with_closed_question(
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
     _check_pending(session, entry)
-    is_security = is_of_security(session, entry)
+    is_security = rules.is_of_security(entry["question"], entry.get("category"), session.outputs)
     if problem := rules.closing_problem(decision_id, how, reason, is_security=is_security):
         if how == "skipped":
             raise _refusal("decision-mandatory", problem, "Ask it again.")
@@ -249,19 +249,16 @@ def with_closed_question(
     return value
 
 
-def needs_answer(session: Session, entry: Mapping[str, Any]) -> bool:
+def needs_answer(session: Session, decision: UserDecision) -> bool:
     """Return whether silence leaves a question open: it is a gate's, or about security."""
-    return entry["decision_id"] in GATES or is_of_security(session, entry)
-
-
-def is_of_security(session: Session, entry: Mapping[str, Any]) -> bool:
-    """Return whether a question is one that only the user resolves, also where its record lost the category."""
-    return rules.is_of_security(entry["question"], entry.get("category"), session.outputs)
+    of_security = rules.is_of_security(decision.question, decision.category, session.outputs)
+    return decision.decision_id in GATES or of_security
 
 
 def deferral(session: Session, decision_id: str, reason: str) -> str:
     """Return the user's own reason to defer a question as it is recorded; one about security names the user."""
-    is_security = is_of_security(session, _known_record(status_value(session), decision_id))
+    entry = _known_record(status_value(session), decision_id)
+    is_security = rules.is_of_security(entry["question"], entry.get("category"), session.outputs)
     is_plain = not strip_hidden(reason).strip() or rules.is_deferral(reason)
     return f"{rules.DEFERRED} {reason}" if is_security and not is_plain else reason
 
@@ -281,12 +278,11 @@ def with_adopted_answer(session: Session, *, now: datetime) -> Record:
 
 def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
     """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
-    value, at = _set_correction(status_value(session), "dispatched"), timestamp(now)
-    said = (_record(value, APPROVE_DESIGN) or {}).get("resolved_at") or at
+    decision, at = status_of(session).decision(APPROVE_DESIGN), timestamp(now)
+    said = (decision and decision.resolved_at) or at
     at = said if rules.is_before(at, said) else at
     sent = {"agent": agent, "task_id": "meta", "at": at, **({"input_at": at} if has_input else {})}
-    value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = sent
-    return value
+    return _set_correction(status_value(session), "dispatched", sent)
 
 
 def dispatched_corrector(status: SessionStatus) -> str:
@@ -296,10 +292,7 @@ def dispatched_corrector(status: SessionStatus) -> str:
 
 def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
     """Return the status with the progress of a correction of the design; one that failed is queued, to no agent."""
-    value = _set_correction(status_value(session), progress)
-    if progress == "queued":
-        value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = {**_NOT_SENT}
-    return value
+    return _set_correction(status_value(session), progress, _NOT_SENT if progress == "queued" else None)
 
 
 def next_step(session: Session) -> SessionStep:
@@ -330,12 +323,12 @@ def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
 
 
-def _set_correction(value: Record, wanted: str) -> Record:
+def _set_correction(value: Record, wanted: str, sent: Mapping[str, Any] | None = None) -> Record:
     tracking = value.get("gate_tracking") or {}
     approval = tracking.get("APPROVE_DESIGN") or {}
     if wanted != "none" or approval:
         approval["correction_status"] = wanted
-        approval.setdefault("last_correction_dispatch", {**_NOT_SENT})
+        approval["last_correction_dispatch"] = sent or approval.get("last_correction_dispatch", _NOT_SENT)
         value["gate_tracking"] = {**tracking, "APPROVE_DESIGN": approval}
     return value
 

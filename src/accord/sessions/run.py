@@ -32,6 +32,7 @@ from accord.sessions.moves import (
 )
 from accord.sessions.plan import (
     FileOperation,
+    StatusStep,
     plan_line,
     plan_meta_waiver,
     plan_status,
@@ -137,15 +138,9 @@ def plan_start(session: Session, task_id: str, role: str, *, now: datetime) -> l
     step = questions.next_at_gate(status, APPROVE_DESIGN).next  # whatever else waits
     if step not in ("dispatch-correction", "verify-correction"):
         return []
-    return [
-        *_plan_line(session, {}, now=now),
-        *plan_status(
-            session,
-            lambda one: questions.with_dispatched_correction(one, role, now=now, has_input=True),
-            role=ROLE,
-            now=now,
-        ),
-    ]
+    return _plan_step(
+        session, lambda one: questions.with_dispatched_correction(one, role, now=now, has_input=True), now=now
+    )
 
 
 def set_values(writer: SessionWriter, settings: Sequence[Setting], *, role: str) -> SessionStatus:
@@ -182,13 +177,15 @@ def ask(writer: SessionWriter, wanted: Sequence[questions.UserQuestion]) -> Sess
     """Write questions as pending and verify them, before the user sees them."""
     now = writer.clock.now()
 
-    def plan(session: Session) -> list[FileOperation]:
-        return [
-            *_plan_line(session, {}, now=now),
-            *plan_status(session, lambda one: questions.with_questions(one, wanted, now=now), role=ROLE, now=now),
-        ]
+    def step(session: Session) -> dict[str, Any]:
+        return questions.with_questions(session, wanted, now=now)
 
-    return status_of(writer.change(plan))
+    return status_of(writer.change(lambda session: _plan_step(session, step, now=now)))
+
+
+def _plan_step(session: Session, step: StatusStep, *, now: datetime) -> list[FileOperation]:
+    """Plan a change of the status, after the line of requested changes where only the status has them."""
+    return [*_plan_line(session, {}, now=now), *plan_status(session, step, role=ROLE, now=now)]
 
 
 def _plan_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> list[FileOperation]:
@@ -240,10 +237,7 @@ def resume(writer: SessionWriter, *, agent: str = "Architect") -> questions.Sess
         is_answered = status.current_state == "ASK_USER" and found.next == "continue"
         return status_in(session, return_state(status)) if is_answered else status_value(session)
 
-    def plan(session: Session) -> list[FileOperation]:
-        return [*_plan_line(session, {}, now=now), *plan_status(session, step, role=ROLE, now=now)]
-
-    writer.change(plan)
+    writer.change(lambda session: _plan_step(session, step, now=now))
     return found
 
 
@@ -282,7 +276,7 @@ def _settle(writer: SessionWriter, decision: UserDecision, prompt: Prompt) -> Li
     """Ask one question, repeatedly while it needs an answer; return why no other question follows."""
     name, problem = decision.decision_id, ""
     session = writer.read()
-    tries = 1 + questions.MAX_REPEATS if questions.needs_answer(session, decision.model_dump()) else 1
+    tries = 1 + questions.MAX_REPEATS if questions.needs_answer(session, decision) else 1
     for _ in range(tries):
         line = prompt(decision, problem)
         if line is None:
