@@ -167,6 +167,28 @@ def test_settings_of_git_are_undone_whatever_is_in_their_place(
     assert changed
 
 
+WITHOUT_OVERRIDE = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]
+"""Root is an ordinary user below this, whom rights of files stop."""
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["rm -rf .git/hooks && ln -s ../.. .git/hooks && chmod 555 .git", "chmod 0 .git/objects", "chmod 0 .git"],
+)
+def test_settings_of_git_are_undone_in_folders_without_rights(bench: Bench, script: str) -> None:
+    config = (bench.work / ".git/config").read_text()
+    program = f"""
+import subprocess
+from pathlib import Path
+from accord.gha.step import guard_git_settings
+with guard_git_settings(Path(".git")):
+    subprocess.run({f"git config core.hooksPath ../evil && {script}"!r}, shell=True, check=True)
+"""
+    subprocess.run([*WITHOUT_OVERRIDE, sys.executable, "-c", program], cwd=bench.work, check=True)
+    assert (bench.work / ".git/config").read_text() == config
+    assert not (bench.work / ".git/hooks").is_symlink()
+
+
 @pytest.fixture
 def own_server() -> Iterator[str]:
     """Answer every connection with one word."""

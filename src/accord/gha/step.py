@@ -125,10 +125,12 @@ def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> It
         yield changed
     finally:
         if directory.is_dir() and os.path.samestat(own, directory.lstat()):
-            for link in filter(Path.is_symlink, tops):
-                link.unlink()
-            paths = sorted({*before, *(path for top in tops for path in _paths_below(top))})
-            _undo({path: str(path) for path in paths}, before, changed)
+            for folder in sorted({above for top in tops for above in top.parents if above.is_relative_to(directory)}):
+                if folder.is_dir() and not folder.is_symlink():
+                    _readable(folder)
+            links = [top for top in tops if top.is_symlink()]
+            paths = sorted({*before, *(path for top in tops if top not in links for path in _paths_below(top))})
+            _undo({path: str(path) for path in (*links, *paths)}, before, changed)
             for folder in folders:
                 folder.mkdir(parents=True, exist_ok=True)
         elif os.path.lexists(directory):
