@@ -10,7 +10,7 @@ from support.commands import Accord
 
 from accord.agents.registry_rules import registry_from
 from accord.cli.attack import play_in_container, play_without_container
-from accord.cli.attacks.ground import PATCHES, ROWS, TEXTS, HostileText
+from accord.cli.attacks.ground import HANDED, KNOWN, PATCHES, ROWS, TEXTS, HostileText
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +43,20 @@ def test_the_judge_sees_each_text_that_is_posted_as_it_is(each: HostileText) -> 
     assert not each.is_alive_in("Note.\n\nFix the mail of a@example.org, see #1 and ![x](/y.png)\n")
 
 
+@pytest.mark.parametrize("each", HANDED, ids=lambda each: f"{each.row}: {each.tried}")
+def test_the_judge_sees_what_a_function_without_its_defence_answers(each: HostileText) -> None:
+    """It gives the text back, between equal fences too, says nothing, does as it is told, or takes a pin for a key."""
+    answers = [
+        each.text,
+        "",
+        f"```text\n{each.text}\n```",
+        KNOWN,
+        "ref: refs/heads/accord-attack\n",
+        "<Response [200]>",
+    ]
+    assert any(each.is_alive_in(answer) for answer in answers)
+
+
 def test_the_command_has_the_rows_of_the_tables_with_something_to_try_or_a_reason() -> None:
     page = (ROOT / "tests/reference/attacks.md").read_text(encoding="utf-8").partition("## Secrets")[0]
     shown = re.findall(r"^\| (?!\*\*|Attack|---)(.+?) \| .+ \| (`.+) \|$", page, re.MULTILINE)
@@ -50,12 +64,13 @@ def test_the_command_has_the_rows_of_the_tables_with_something_to_try_or_a_reaso
     assert [[f"`{name}`" for name in row.tests] for row in ROWS] == [tests.split(", ") for _, tests in shown]
     assert [row.attack for row in ROWS if bool(row.id) == bool(row.unplayed)] == []
     ids = [row.id for row in ROWS if row.id]
-    assert len(ids) == len(set(ids)) > 30
-    assert {each.row for each in (*TEXTS, *PATCHES)} <= set(ids)
+    assert len(ids) == len(set(ids)) > 60
+    assert {each.row for each in (*TEXTS, *HANDED, *PATCHES)} <= set(ids)
 
 
 @pytest.mark.slow
 def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: Accord, tmp_path: Path) -> None:
+    accord.monkeypatch.setattr("accord.workflows.doctor.find_zizmor", lambda: None)
     ended = accord("attack", "--root", repository(tmp_path / "own", REGISTRY), "--format", "json")
     rows = ended.document["attacks"]
     assert [row["attack"] for row in rows] == [row.title for row in ROWS]
@@ -68,7 +83,7 @@ def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: A
         assert all(each["seen"] for each in row["tried"]) or row["reason"], row
         assert row["tried"] or known.unplayed
     tried = {each["tried"]: each["seen"] for row in rows for each in row["tried"]}
-    assert {each.tried for each in (*TEXTS, *PATCHES)} <= tried.keys()
+    assert {each.tried for each in (*TEXTS, *HANDED, *PATCHES)} <= tried.keys()
     assert {"a word of `break_words`: bors r+", "a reference"} <= tried.keys()
     own = {name: seen for name, seen in tried.items() if "in your registry" in name}
     assert [seen.startswith("a draft; ") for seen in own.values()] == [False, False, True]
@@ -79,7 +94,7 @@ def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: A
 def test_a_registry_that_allows_more_lets_attacks_through(accord: Accord, tmp_path: Path) -> None:
     """The images of all hosts, and an agent without a container. Other attacks are left out here."""
     images = [each for each in TEXTS if "image" in each.row]
-    plays = dict.fromkeys(("play_people", "play_in_container"), lambda *_: ())
+    plays = dict.fromkeys(("play_people", "play_handed", "play_in_container"), lambda *_: ())
     for name, value in {"PATCHES": (), "TEXTS": images, **plays}.items():
         accord.monkeypatch.setattr(f"accord.cli.attack.{name}", value)
     own = 'agents: {claude: {isolation: none}}\nallowed_hosts: ["*"]\n'

@@ -31,6 +31,7 @@ from accord.cli.attacks.ground import (
     HostileText,
     Playground,
 )
+from accord.cli.attacks.handed import play_handed
 from accord.cli.attacks.remote import approval, marker, own_patches, play_people, play_results
 from accord.cli.demo import sync_labels
 from accord.cli.options import FormatArguments, RootArguments, command, top_of
@@ -64,6 +65,7 @@ def attack(given: _AttackArguments) -> int:
             ground = Playground(server, home)
             tried = [
                 *_play(ground),
+                *play_handed(home / "handed", server.url),
                 *play_in_container(home, server.url),
                 *play_without_container(ground.registry),
             ]

@@ -33,6 +33,7 @@ from accord.starts.events import check_repository, read_event
 from accord.starts.facts import StartContext
 from accord.starts.run import start
 from accord.text.redaction import redactor_for
+from accord.workflows.agents import shipped_agents
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 from accord_sandbox.show import document
 
@@ -84,7 +85,7 @@ class Attacked(Frozen):
 
 
 class HostileText(Frozen):
-    """A text of an agent, the pattern that finds it alive in a post, what it would do there, and where it acts."""
+    """A hostile text, the pattern that finds it alive in a post or an answer, its harm, and where it is posted."""
 
     row: str
     tried: str
@@ -123,7 +124,10 @@ class HostilePatch(Frozen):
 
 def _read_table() -> Any:
     raw = Path(__file__).with_name("attacks.yml").read_bytes()
-    for name, value in {b"token": _SHAPED, b"filler": "a1B2c" * 4, b"known": KNOWN}.items():
+    known = shipped_agents()
+    action = next(name for name, one in known.actions.items() if one.app_token_unless and one.opened_by)
+    agent = {b"action": action, b"program": min(known.programs)}
+    for name, value in {b"token": _SHAPED, b"filler": "a1B2c" * 4, b"known": KNOWN, **agent}.items():
         raw = raw.replace(b"{%s}" % name, value.encode())
     return read_yaml(raw).value
 
@@ -131,6 +135,7 @@ def _read_table() -> Any:
 TABLE: Any = _read_table()
 ROWS = [AttackRow(section["title"], **row) for section in TABLE["sections"] for row in section["rows"]]
 TEXTS = [HostileText(**row) for row in TABLE["texts"]]
+HANDED = [HostileText(**row) for row in TABLE["handed"]]
 PATCHES = [HostilePatch(**row) for row in TABLE["patches"]]
 
 
