@@ -45,7 +45,7 @@ def test_the_judge_sees_each_text_that_is_posted_as_it_is(each: HostileText) -> 
 
 @pytest.mark.parametrize("each", HANDED, ids=lambda each: f"{each.row}: {each.tried}")
 def test_the_judge_sees_what_a_function_without_its_defence_answers(each: HostileText) -> None:
-    """It gives the text back, between equal fences too, says nothing, does as it is told, or takes a pin for a key."""
+    """It returns the text, also between equal fences, or nothing, a secret, the file of the agent, or a good status."""
     answers = [
         each.text,
         "",

@@ -42,6 +42,7 @@ from accord.git.program import Git, split_nul
 from accord.runner.isolation import REACHES_CLOUD, Confinement, choose_confinement, container_for
 from accord.runner.models import AgentNotStarted
 from accord.runner.proxy import serve_proxy
+from accord_sandbox.calls import SandboxSettings
 
 _PLAN_WORKFLOW = ".github/workflows/accord-plan.yml"
 
@@ -61,7 +62,7 @@ def attack(given: _AttackArguments) -> int:
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as folder:
         home = Path(folder)
         seed, commit = _seed(root, home)
-        with sandbox_server()(home / "sandbox", seed=seed) as server:
+        with sandbox_server()(home / "sandbox", seed=seed, settings=SandboxSettings(rate_limits=None)) as server:
             ground = Playground(server, home)
             tried = [
                 *_play(ground),

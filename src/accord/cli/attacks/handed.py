@@ -105,7 +105,7 @@ def _archive(path: Path, member: str) -> list[str]:
 
 
 def _left(guard: AbstractContextManager[object], file: Path) -> str:
-    """Return what is left in a file that an agent writes."""
+    """Return the content of a guarded file after an agent wrote to it."""
     with guard:
         file.write_text(f"ref: refs/heads/{NAME}\n", encoding="utf-8")
     return file.read_text(encoding="utf-8") if file.exists() else ""
