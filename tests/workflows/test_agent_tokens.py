@@ -424,6 +424,7 @@ OPEN = [
         )
     ),
     job(f"{SECRET}\nif: {LABELLED}", on="issue_comment"),
+    f"{job(SECRET, on='issues')}    needs: b\n    if: always()\n  b:\n    if: needs.check.outputs.ok\n    steps: []\n",
 ]  # fmt: skip
 CLOSED = [
     *(
@@ -450,7 +451,10 @@ CLOSED = [
     job(SECRET, permissions="write-all", on="{issues: {types: [assigned, milestoned]}}"),
     job(f"{CLAUDE}\nwith: {{anthropic_api_key: '${{{{ secrets.X }}}}'}}", on="issue_comment"),
     job(SECRET, on="issues").replace("    perm", "    environment: gate\n    perm"),
-    job(SECRET, on="issues").replace("    perm", "    if: needs.check.outputs.is-member == 'true'\n    perm"),
+    *(
+        job(SECRET, on=on).replace("    perm", "    if: needs.check.outputs.is-member == 'true'\n    perm")
+        for on in ("issues", "{issues: {types: [opened]}}")
+    ),
     f"{job(SECRET, on='issues')}    needs: b\n  b:\n    if: needs.check.outputs.is-member == 'true'\n    steps: []\n",
 ]  # fmt: skip
 

@@ -20,7 +20,6 @@ from accord.workflows.tokens import check_agents, check_outsiders, check_unknown
 from accord.workflows.untrusted import check_checkouts, script_findings
 from accord.workflows.zizmor import INJECTION, MISSING, AuditReport, audit_files, audit_findings, find_zizmor
 
-UNPINNED = "unpinned-action"
 ZIZMOR = "zizmor"
 """The check that shows zizmor's findings; skipped where zizmor is missing or fails."""
 
@@ -33,7 +32,7 @@ def examine_workflows(
     paths = facts.workflows.keys() | facts.actions
     report = audit_files(program, root, paths) if program else AuditReport(failure=MISSING)
     flagged = {
-        path: {each.place for each in report.audits if (each.name, each.path) == (INJECTION, path)}
+        path: {each.finding.path for each in report.audits if (each.name, each.path) == (INJECTION, path)}
         for path in report.read
     }
     facts = replace(facts, is_private=is_private, flagged=flagged)
@@ -48,8 +47,8 @@ def examine_workflows(
         checks.append(DoctorCheck(name, note, read.with_lines(check(facts)), is_skipped=not count))
     if report.failure or not facts.workflows:
         return [*checks, DoctorCheck(ZIZMOR, report.failure if facts.workflows else "no workflows", is_skipped=True)]
-    known = {(path, finding.path) for check in checks for path, finding in check.findings if finding.code == UNPINNED}
-    audits = [each for each in report.audits if (each.path, each.place) not in known or each.name != "unpinned-uses"]
+    known = {(path, finding.path, finding.code) for check in checks for path, finding in check.findings}
+    audits = [each for each in report.audits if (each.path, each.finding.path, each.finding.code) not in known]
     found = read.with_lines(audit_findings(replace(report, audits=audits), facts.workflows, facts.actions))
     return [*checks, DoctorCheck(ZIZMOR, f"{len(report.read)} workflows and actions", found)]
 

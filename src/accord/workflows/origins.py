@@ -7,8 +7,6 @@ does. Source: GitHub documentation, "Webhook events and payloads" and "Contexts"
 
 from __future__ import annotations
 
-import functools
-import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -96,8 +94,10 @@ def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Orig
 
     An expression that cannot be read counts as the text of writers.
     """
-    sources = _final_sources(_Source(place, str(text), is_script))
-    return functools.reduce(operator.or_, (origin for _, _, origin in sources), _OWN)
+    found = _OWN
+    for _, _, origin in _final_sources(_Source(place, str(text), is_script)):
+        found |= origin
+    return found
 
 
 def leaves_of(place: RunPlace, text: object) -> Iterator[tuple[RunPlace, Reference]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -77,18 +78,18 @@ def required_settings(
     ``approves``: the configuration has approvals posted as such.
     """
     found: list[Requirement] = []
-    if opening := _calls(workflows, _opens_pulls):
-        why = "Pull requests are opened with the job's own token, which GitHub refuses in a new repository."
-        unless = _other_token(opening)
-        found.append(Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, tuple(opening), unless=unless))
-    elif reviewing := _calls(
-        workflows, lambda job: _REVIEW.fullmatch(job.uses) and (approves or job.given.get("approvals") == "approve")
-    ):
+    calls = opening = _calls(workflows, _opens_pulls)
+    why = "Pull requests are opened with the job's own token, which GitHub refuses in a new repository."
+    if not opening:
         why = "Reviews are posted with the job's own token, whose approvals are comments until the setting is on."
-        paths, unless = tuple(reviewing), _other_token(reviewing)
-        found.append(
-            Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, paths, unless=unless, is_required=False)
+        calls = _calls(
+            workflows, lambda job: _REVIEW.fullmatch(job.uses) and (approves or job.given.get("approvals") == "approve")
         )
+    if calls:
+        passed = {token_of(job) for jobs in calls.values() for job in jobs}
+        unless, paths = passed.pop().upper() if len(passed) == 1 else "", tuple(calls)
+        need = Requirement("setting", (CREATE_PULLS,), why, ACTIONS_PAGE, paths, unless=unless)
+        found.append(replace(need, is_required=bool(opening)))
     for name, agent in agents.items():
         if paths := _readers(workflows, *agent.required_secrets):
             found.append(secrets_of(name, agent, paths))
@@ -135,12 +136,6 @@ def _opens_pulls(job: Job) -> bool:
     granted = job.permissions if isinstance(job.permissions, dict) else {}
     writes = granted.get("contents") == granted.get("pull-requests") == "write"
     return writes and any(_APPLY.fullmatch(step.uses) for step in job.steps)
-
-
-def _other_token(calls: Mapping[str, Sequence[Job]]) -> str:
-    """Return the secret that all calls pass as their token instead of the job's own; empty without one."""
-    passed = {token_of(job) for jobs in calls.values() for job in jobs}
-    return passed.pop().upper() if len(passed) == 1 else ""
 
 
 def token_of(job: Job) -> str:

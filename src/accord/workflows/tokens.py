@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.workflows.agents import action_name, agent_steps, assigned_texts, written_scopes
 from accord.workflows.commands import commands_of, program_of
-from accord.workflows.expressions import parse_condition, secrets_in
+from accord.workflows.expressions import secrets_in
 from accord.workflows.facts import RepositoryFacts
-from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import Job, Step, run_default
 from accord.workflows.origins import VARIABLE, leaves_of, lines_of, step_beside
 from accord.workflows.requirements import levels_of
 from accord.workflows.trust import CALLED, Actor, RunPlace, Start, checks_person, starts_of, starts_of_strangers
@@ -175,7 +175,8 @@ def _left_values(at: RunPlace) -> Iterator[_Value]:
         where = replace(at, step=step)
         yield from _inputs_of(where, step.given if _LOGS_IN.search(action_name(step)) else {}, "")
         place = _below(where, *(("run",) if step.run else ("with", "script")))
-        yield from (_Value("", text, where, place, "run") for text in left_texts(step, where.shell))
+        shell = step.shell or run_default("shell", *(() if step.file else (at.job, at.workflow)))
+        yield from (_Value("", text, where, place, "run") for text in left_texts(step, shell))
 
 
 _INTO = r">{1,2}(?![>&]|[ \t]*[\"']?(?:/dev/|\$\{?GITHUB_(?:OUTPUT|STEP_SUMMARY)))"
@@ -315,7 +316,12 @@ def _model_keys(facts: RepositoryFacts, at: RunPlace) -> Iterator[str]:
             yield name
 
 
-_HEADS = {"pull_request_target": "pull_request.head.repo", "workflow_run": "workflow_run.head_repository"}
+_MEMBERS = '["OWNER", "MEMBER", "COLLABORATOR"]'
+_OWN_HEADS = {
+    "pull_request_target": "github.event.pull_request.head.repo.full_name == github.repository",
+    "workflow_run": "github.event.workflow_run.head_repository.full_name == github.repository",
+}
+"""Conditions that let only code of the repository itself run."""
 
 
 def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
@@ -325,50 +331,34 @@ def check_outsiders(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         starts = starts_of_strangers(path, files)
         found = list[Finding]()
         for job_id, job in workflow.jobs.items() if starts else ():
-            actions = (facts.known.action(step) for step in agent_steps(workflow, job, facts.known))
-            if _is_computed(workflow, job_id) or any(action and action.is_for_writers for action in actions):
+            agents = [*agent_steps(workflow, job, facts.known)]
+            if any(action and action.is_for_writers for action in map(facts.known.action, agents)):
                 continue
-            places = [RunPlace(files, path, start, job_id) for start in starts]
-            places = [at for at in places if not any(_is_computed(files[p], j) for p, j in at.start.calls)]
-            for event, has in [(at.start.event, has) for at in places if (has := _possessions(facts, at))][:1]:
-                message = f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is."
-                hint = f"if: {_condition(event)}"
-                found.append(warning("job-for-anyone", message, pointer("jobs", job_id), hint=hint))
+            places = (RunPlace(files, path, start, job_id) for start in starts)
+            event, has = next(((at.start.event, has) for at in places if (has := _possessions(at, agents))), ("", ""))
+            if not has:
+                continue
+            part = next((each for each in ("comment", "issue", "discussion") if each in event), "")
+            asks = f"contains(fromJSON('{_MEMBERS}'), github.event.{part}.author_association)"
+            condition = _OWN_HEADS.get(event) or (asks if part else "github.actor == github.repository_owner")
+            message = f"Anyone can start the job `{job_id}` with `{event}`, and it has {has}. Ask first who it is."
+            found.append(warning("job-for-anyone", message, pointer("jobs", job_id), hint=f"if: {condition}"))
         yield from ((path, finding) for finding in first_of(found, "jobs"))
 
 
-def _condition(event: str) -> str:
-    if event in _HEADS:
-        return f"github.event.{_HEADS[event]}.full_name == github.repository"
-    part = next((each for each in ("comment", "issue", "discussion") if each in event), "")
-    asks = f'contains(fromJSON(\'["OWNER", "MEMBER", "COLLABORATOR"]\'), github.event.{part}.author_association)'
-    return asks if part else "github.actor == github.repository_owner"
-
-
-def _is_computed(workflow: Workflow, job_id: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether a job, or one that it needs, depends on what another found out, which may be who started it."""
-    name, job = workflow.job(job_id) or ("", None)
-    if job is None or name in seen:
-        return False
-    condition = parse_condition(job.condition)
-    if condition and any(ref[0] == "needs" and "outputs" in ref for ref in condition.reads):
-        return True
-    return any(_is_computed(workflow, each, seen | {name}) for each in job.needs)
-
-
-def _possessions(facts: RepositoryFacts, at: RunPlace) -> str:
+def _possessions(at: RunPlace, agents: list[Step]) -> str:
     """Say what an outsider alone gets to: secrets of the steps that run, and of the job.
 
     A step that asks who it is guards those after it, and what the job has unless an agent is before it.
     """
-    workflow, job = at.workflow, at.job
+    job = at.job
     if not at.is_reached_by(Actor.STARTER):
         return ""
     steps = [*job.nested_steps()]
     reached = [step for step in steps if replace(at, step=step).is_reached_by(Actor.STARTER)]
-    has_agent = any(step is agent for step in reached for agent in agent_steps(workflow, job, facts.known))
+    has_agent = any(step is agent for step in reached for agent in agents)
     is_guarded = not has_agent and (any(map(checks_person, steps)) or (steps and not reached))
-    shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), workflow.env]
+    shared = [] if is_guarded else [job.model_dump(by_alias=True, exclude={"steps"}), at.workflow.env]
     texts = [*shared, *(step.model_dump(by_alias=True) for step in reached)]
     named = [f"`{name.upper()}`" for name in sorted(secrets_in(texts) - {"github_token"})]
     writes = not is_guarded and {"contents", *_EVERYTHING} & {*written_scopes(at.token_permissions[0])}

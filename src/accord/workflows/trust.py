@@ -19,7 +19,7 @@ from typing import Any
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.expressions import Node, Reference, parse_condition
-from accord.workflows.models import Job, Step, Workflow, run_default
+from accord.workflows.models import Job, Step, Workflow
 
 PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
 _PARTS = {
@@ -41,10 +41,8 @@ OUTSIDERS = PULLS | {
 STRANGERS = OUTSIDERS - {"pull_request", "pull_request_review", "pull_request_review_comment"}
 """Those whose runs have secrets and the repository's own token, also when the pull request comes from a fork."""
 
-_OF_WRITERS = re.compile("(?:un)?(?:assigned|labeled|locked|pinned|typed)|(?:de)?milestoned|transferred")
-"""Types of these events that people with triage rights cause; others only by the labels of an issue form."""
-
-_OF_WRITERS_OR_OPENED = re.compile(f"{_OF_WRITERS.pattern}|opened")
+_ACTION = re.compile("(?!(?:(?:un)?(?:assigned|labeled|locked|pinned|typed)|(?:de)?milestoned|transferred)$).*")
+"""Types of these events that outsiders cause; the others need triage rights, or the labels of an issue form."""
 
 CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
@@ -53,13 +51,15 @@ CALLED = "workflow_call"
 class Actor(IntEnum):
     """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves.
 
-    The last one starts a run alone, at an item that a writer may have opened or labelled before.
+    An opener and a starter start the run alone, a starter at an item that a writer may have opened or labelled before.
+    They do not reach jobs whose conditions read outputs of other jobs, which may have asked who it is.
     """
 
     WRITER = 0
     HELPED = 1
     ALONE = 2
-    STARTER = 3
+    OPENER = 3
+    STARTER = 4
 
 
 class Start(Frozen):
@@ -90,10 +90,9 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
 def starts_of_strangers(path: str, files: Mapping[str, Workflow]) -> list[Start]:
     """Return the ways in which strangers start a workflow: not by a ``workflow_run`` that only follows others."""
     starts = [start for start in dict.fromkeys(starts_of(path, files)) if start.event in STRANGERS]
-    events = {workflow.name: {*workflow.events} for workflow in files.values()}
-    own = {name for name, each in events.items() if not each & {*OUTSIDERS, CALLED}}
-    after = {start: files[start.path].filter_values("workflow_run", "workflows") for start in starts}
-    return [start for start in starts if start.event != "workflow_run" or not after[start] or {*after[start]} - own]
+    own = {each.name for each in files.values() if not {*each.events} & {*OUTSIDERS, CALLED}}
+    after = {start: {*files[start.path].filter_values("workflow_run", "workflows")} for start in starts}
+    return [start for start in starts if start.event != "workflow_run" or not after[start] or after[start] - own]
 
 
 class RunPlace(Frozen):
@@ -120,12 +119,6 @@ class RunPlace(Frozen):
         """The JSON pointer of the job or step in its file, which is that of the action for a step in one."""
         place, file = (self.step.place, self.step.file) if self.step else ("", "")
         return ("/runs" if file else pointer("jobs", self.job_id)) + place
-
-    @property
-    def shell(self) -> str:
-        """The shell of the step's script: its own, or the default of the job or the workflow, which actions lack."""
-        own = self.step.shell if self.step else ""
-        return own or run_default("shell", *(() if self.steps[1:] else (self.job, self.workflow)))
 
     @property
     def token_permissions(self) -> tuple[dict[str, str] | str | None, str]:
@@ -157,15 +150,13 @@ class RunPlace(Frozen):
         route = self.step.route if self.step else None
         return itertools.takewhile(lambda each: route not in (None, each.route), self.job.nested_steps())
 
-    def _is_of(self, types: re.Pattern[str]) -> bool:
-        listed = self.files[self.start.path].filter_values(self.start.event, "types")
-        return bool(listed) and all(map(types.fullmatch, listed))
-
     def is_reached_by(self, actor: Actor) -> bool:
         """Return whether the event of this person may get to the job or step."""
         event = self.start.event
-        if actor is Actor.STARTER and self._is_of(_OF_WRITERS_OR_OPENED):
-            actor = Actor.ALONE
+        types = self.files[self.start.path].filter_values(event, "types")
+        of_others = {each for each in types if _ACTION.fullmatch(each)}
+        if actor is Actor.STARTER and types and of_others <= {"opened"}:
+            actor = Actor.OPENER
         jobs = [(self.files[path], job_id) for path, job_id in (*self.start.calls, (self.path, self.job_id))]
         runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
         if not runs or any(is_off(step.condition, event, actor) for step in self.steps):
@@ -173,7 +164,7 @@ class RunPlace(Frozen):
         if actor < Actor.ALONE:
             return True
         is_gated = any((workflow.jobs[job_id].model_extra or {}).get("environment") for workflow, job_id in jobs)
-        return not (is_gated or self._is_of(_OF_WRITERS) or any(map(checks_person, (*self.earlier, *self.steps))))
+        return not (is_gated or (types and not of_others) or any(map(checks_person, (*self.earlier, *self.steps))))
 
 
 # Conditions
@@ -190,7 +181,6 @@ _REPOSITORY = re.compile(".*")
 _ASSOCIATION = re.compile("none|contributor|first_time_contributor|first_timer|mannequin")
 """``author_association`` of people without write access: a contributor has had a pull request merged."""
 
-_ACTION = re.compile(f"(?!(?:{_OF_WRITERS.pattern})$).*")
 _STATUS = frozenset({"always", "failure", "cancelled"})
 _CHECKS_PERSON = re.compile(
     r"getCollaboratorPermissionLevel|checkMembershipForUser|getMembershipFor|/collaborators/\S{1,200}?/permission"
@@ -203,20 +193,20 @@ _CHECKS_PERSON = re.compile(
 
 def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[str]) -> bool:
     """Return whether a job of a workflow may run, with the jobs that it needs; those in ``seen`` may."""
-    found = workflow.job(job_id)
-    if found is None or found[0] in seen:
+    name, job = workflow.job(job_id) or ("", None)
+    if job is None or name in seen:
         return True
-    name, job = found
     seen.add(name)
-    if is_off(job.condition, event, actor):
-        return False
     condition = parse_condition(job.condition)
+    asks = actor > Actor.ALONE and condition and any(ref[::2] == ("needs", "outputs") for ref in condition.reads)
+    if asks or is_off(job.condition, event, actor):
+        return False
     if condition and condition.calls & _STATUS:
         return True
-    needed = [each for need in job.needs if (each := workflow.job(need))]
-    if actor >= Actor.ALONE and any(checks_person(step) for _, each in needed for step in each.steps):
+    needed = [each[1] for need in job.needs if (each := workflow.job(need))]
+    if actor >= Actor.ALONE and any(checks_person(step) for each in needed for step in each.steps):
         return False
-    return all(_runs(workflow, need, event, actor, seen) for need, _ in needed)
+    return all(_runs(workflow, need, event, actor, seen) for need in job.needs)
 
 
 def checks_person(step: Step) -> bool:

@@ -155,10 +155,10 @@ def check_checkouts(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
             fetched = {start: set[str]() for start in starts}
             for step in job.nested_steps():
                 places = [RunPlace(files, path, start, job_id, step) for start in starts]
-                named = [(place, what) for place in places if (what := _checked_out(place, step, fetched[place.start]))]
                 findings = [
                     _finding(place, *what, severity, why)
-                    for place, what in named
+                    for place in places
+                    if (what := _checked_out(place, step, fetched[place.start]))
                     for actor, (severity, why) in _BY.items()
                     if place.is_reached_by(actor)
                 ]

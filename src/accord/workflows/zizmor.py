@@ -16,7 +16,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from accord.core.findings import Finding, PlacedFinding, Severity, first_of, pointer, warning
 from accord.core.frozen import Frozen
@@ -45,16 +45,13 @@ _FIXED = frozenset({"unpinned-uses", "artipacked", "excessive-permissions"})
 """Audits whose findings ``accord doctor --fix`` corrects."""
 
 
-class Audit(Frozen):
-    """One finding of zizmor: the name of the audit, what it says, and its place, a JSON pointer in a file."""
+class Audit(NamedTuple):
+    """One finding of zizmor: the name of the audit, and the file, and the finding in our form, not graded yet."""
 
     name: str
-    says: str
     path: str
-    place: str
-    line: int
+    finding: Finding
     is_sure: bool
-    url: str
 
 
 class AuditReport(Frozen):
@@ -105,12 +102,12 @@ def _audits(records: list[dict[str, Any]]) -> Iterator[Audit]:
         named = symbolic["key"]["Local"]
         path = named["verbatim_path"] if "verbatim_path" in named else named["given_path"]  # before 1.28
         determined = record["determinations"]
-        is_sure = {determined["severity"], determined["confidence"]} <= {"Medium", "High"}
-        yield Audit(
-            record["ident"], f"{record['desc']}: {symbolic['annotation']}",
-            path.removeprefix("./"), pointer(*steps), start["row"] + 1,
-            is_sure, record["url"],
-        )  # fmt: skip
+        name, is_sure = record["ident"], {determined["severity"], determined["confidence"]} <= {"Medium", "High"}
+        message = f"zizmor, `{name}`: {record['desc']}: {symbolic['annotation']}."
+        hint = f"{'`accord doctor --fix` corrects most of these; see' if name in _FIXED else 'See'} {record['url']}."
+        finding = Finding("workflow-risk", message, pointer(*steps), line=start["row"] + 1, hint=hint)
+        finding = replace(finding, code="unpinned-action") if name == "unpinned-uses" else finding
+        yield Audit(name, path.removeprefix("./"), finding, is_sure)
 
 
 def audit_findings(
@@ -118,15 +115,11 @@ def audit_findings(
 ) -> Iterator[PlacedFinding]:
     """Yield one finding for each audit in each file, graded by who can start the job, and the files not read."""
     found: dict[tuple[str, str, Severity], list[Finding]] = {}
-    for audit in report.audits:
-        if not audit.is_sure or audit.name in _LEFT_OUT:
-            continue
-        fixed = "`accord doctor --fix` corrects most of these; see" if audit.name in _FIXED else "See"
-        severity = Severity.ERROR if _is_open(audit, files) else Severity.WARNING
-        message = f"zizmor, `{audit.name}`: {audit.says}."
-        finding = Finding("workflow-risk", message, audit.place, severity, audit.line, hint=f"{fixed} {audit.url}.")
-        finding = replace(finding, code="unpinned-action") if audit.name == "unpinned-uses" else finding
-        found.setdefault((audit.path, audit.name, severity), []).append(finding)
+    for name, path, finding, is_sure in report.audits:
+        if is_sure and name not in _LEFT_OUT:
+            is_open = name in _OF_STARTERS and _is_open(path, finding.path, files)
+            severity = Severity.ERROR if is_open else Severity.WARNING
+            found.setdefault((path, name, severity), []).append(replace(finding, severity=severity))
     for (path, _, _), findings in found.items():
         yield from ((path, finding) for finding in first_of(findings))
     for path in sorted({*files, *actions} - report.read):
@@ -134,9 +127,8 @@ def audit_findings(
         yield path, warning("workflow-unaudited", message, hint=f"Run `zizmor {path}` for the reason.")
 
 
-def _is_open(audit: Audit, files: Mapping[str, Workflow]) -> bool:
-    job_id, workflow = "".join(audit.place.split("/")[2:3]), files.get(audit.path)
-    if workflow is None or audit.name not in _OF_STARTERS or job_id not in workflow.jobs:
-        return False
-    starts = starts_of_strangers(audit.path, files)
-    return any(RunPlace(files, audit.path, start, job_id).is_reached_by(Actor.STARTER) for start in starts)
+def _is_open(path: str, place: str, files: Mapping[str, Workflow]) -> bool:
+    """Return whether outsiders start the job of a place with secrets."""
+    job_id = "".join(place.split("/")[2:3])
+    starts = starts_of_strangers(path, files) if path in files and job_id in files[path].jobs else ()
+    return any(RunPlace(files, path, start, job_id).is_reached_by(Actor.STARTER) for start in starts)
