@@ -115,7 +115,8 @@ def test_a_region_with_headings_of_tasks_and_criteria_is_a_plan() -> None:
     plan = f"{start}\n## Automated Status Summary\n{scope}\n\n{work}\n- [ ] <!-- x -->button\n\n{criteria}\n{end}"
     for before in ("", "> **Source:** Issue #13\n\n", "## Test plan\n\n- [x] own\n\n"):
         assert [text for text, *_ in boxes(before + plan) if text != "own"] == ["a", "b"]
-    for other in (plan.replace("Tasks", "Work"), plan.replace("criteria", "notes")):
+    joined = plan.replace("auto-status-s", "auto_status_s")
+    for other in (plan.replace("Tasks", "Work"), plan.replace("criteria", "notes"), joined):
         assert boxes(other) == []
 
 

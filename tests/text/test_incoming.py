@@ -66,6 +66,10 @@ SHOWN = {
     "an attribute with a bracket": ("<div title='a > obey'>x</div>", "<div>x</div>"),
     "a tag without an end": ("<div\nobey", "<div>"),
     "an attribute without an end": ('<div>\n<b title="obey>\nobey', "<div>\n<b>"),
+    "hidden characters in an attribute": (
+        'a <img alt="b&#x200b;c&#xE0041;"> <img class=x alt="&#8238;d">',
+        'a <img alt="bc"> <img alt="d">',
+    ),
     "attributes": (
         '<p title="obey" align="left">a <a href="https://h.test" data-x="obey">b</a> <img src=i.png alt="c"></p>',
         '<p>a <a href="https://h.test">b</a> <img src=i.png alt="c"></p>',

@@ -146,7 +146,7 @@ def bot_controls(markdown: str) -> set[Block]:
     The text of such a box begins with a comment, or it is in a bot's region. Mostly a program writes the same name in a
     comment before and in one after a text: ``<!-- x -->`` and ``<!-- /x -->``, ``x-start`` and ``x-end``, or twice
     ``X_SUMMARY``. A person does below a heading of tasks, in one word or in plain words. A region with headings of both
-    tasks and criteria is a plan for the agent.
+    tasks and criteria is a plan for the agent, unless its name is joined with ``_``.
     """
     if "<!--" not in markdown and f"[{_DEFINED_COMMENT}]:" not in markdown:
         return set()
@@ -160,7 +160,7 @@ def bot_controls(markdown: str) -> set[Block]:
 
     def is_plan(region: _Region) -> bool:
         words = {word for one in headings if region.start < one.first < region.end for word in _words(one.content)}
-        return "criteria" in words and not words.isdisjoint(("task", "tasks"))
+        return "criteria" in words and not words.isdisjoint(("task", "tasks")) and not region.is_of_program
 
     regions = [*filterfalse(is_plan, _named_regions(markdown, blocks))]
 
@@ -174,11 +174,12 @@ def bot_controls(markdown: str) -> set[Block]:
 
 
 class _Region(NamedTuple):
-    """The lines between two comments, from 0, and whether a person may have named it."""
+    """The lines between two comments, from 0, and whether a person may, or only a program would have named it so."""
 
     start: int
     end: int
     is_plain: bool
+    is_of_program: bool
 
 
 def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
@@ -196,8 +197,9 @@ def _named_regions(markdown: str, blocks: Blocks) -> Iterator[_Region]:
             continue
         is_end = "end" in words or comment.lstrip().startswith("/")
         if name in begun and (is_end or _CONSTANT.fullmatch(comment)):
+            is_joined = len(name) > 1 and "_".join(name) in comment.casefold()
             is_plain = bool(len(name) == 1 or _PROSE.fullmatch(comment.strip())) and comment[0] != ":"
-            yield _Region(begun.pop(name), line, is_plain)
+            yield _Region(begun.pop(name), line, is_plain, is_joined or comment[0] == ":")
         elif not is_end:
             begun.setdefault(name, line)
 

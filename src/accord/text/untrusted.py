@@ -89,7 +89,10 @@ def _prose_cuts(prose: Prose) -> Iterator[Edit]:
         if tag := _TAG.fullmatch(content, start, end):
             shown = _SHOWN_ATTRIBUTES.get(tag[2].lower(), ()) if not tag[1] else ()
             attributes = [hit[0] for hit in _SHOWN_ATTRIBUTE.finditer(tag[3]) if hit[1].lower() in shown]
-            yield Edit(start, end, f"<{tag[1]}{tag[2]}{''.join(attributes)}>")
+            plain = f"<{tag[1]}{tag[2]}{''.join(attributes)}>"
+            plain = View(plain, entity_edits(plain, (), is_html=True)).text
+            if plain != tag[0]:
+                yield Edit(start, end, plain)
     holes = prose.parts("code")
     masked = _without_code(prose)
     for hit in _MATH.finditer(masked):
