@@ -56,6 +56,11 @@ def test_wrong_usage_is_one_document(accord: Accord, words: str, spelling: tuple
     assert set(ended.document["error"]) == {"message", "hint"}
 
 
+@pytest.mark.parametrize("words", ["keepalive run --pull", "apply result.json --work-item"])
+def test_an_empty_number_of_a_script_does_not_mean_every_pull_request(accord: Accord, words: str) -> None:
+    assert accord(*words.split(), "").code == 2
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [

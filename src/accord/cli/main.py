@@ -126,7 +126,7 @@ class LazyGroup(Group):
             raise click.exceptions.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands under their headings, aligned_lines, without importing them."""
+        """List the commands under their headings, aligned, without importing them."""
         width = max(map(len, COMMANDS))
         for heading, commands in HEADINGS.items():
             with formatter.section(heading):

@@ -62,12 +62,12 @@ class Number(click.ParamType[int | None]):
 
     name = "n"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        """Return the number; None for an empty text, which a workflow passes on, of an option that may be left out.
+    def __init__(self, *, may_be_empty: bool = False) -> None:
+        self.may_be_empty = may_be_empty
 
-        Raises BadParameter for anything else.
-        """
-        if value == "" and param is not None and not param.required:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """Return the number; None for an empty text, if it may be empty. Raises BadParameter for anything else."""
+        if value == "" and self.may_be_empty:
             return None
         match = re.fullmatch(r"#?([1-9][0-9]{0,9})", str(value))
         if match is None:

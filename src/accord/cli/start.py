@@ -88,7 +88,7 @@ class _BeginArguments(AsOfArguments, WorkArguments):
 
 
 class _EndArguments(WorkArguments):
-    item: int | None = option("--item N", "Its issue or pull request, if it has one.", type=Number())
+    item: int | None = option("--item N", "Its issue or pull request, if it has one.", type=Number(may_be_empty=True))
     needs: str = option("--needs JSON", "The expression toJSON(needs) of the job.")
     run_dir: Path | None = option("--run-dir DIR", "The agent's folder, for the cause of a failure and its cost.")
 
