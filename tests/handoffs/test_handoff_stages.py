@@ -108,6 +108,8 @@ def test_a_verdict_that_was_withdrawn_comes_back_only_if_it_is_given(
     assert closed.path == f"/metadata/{artifact}/status"
     given = {"status": status, verdict: whole["metadata"][artifact][verdict]}
     assert decide_move(decide_patch(gone, patch(**{artifact: given}), by(judge)).task, "review", by("developer")).is_ok
+    (refused,) = decide_patch(gone, patch(**{artifact: given}), by("developer")).reasons
+    assert (refused.code, refused.path) == ("role-must-not-write", f"/metadata/{artifact}/{verdict}")
     assert not decide_patch(gone, patch(**{artifact: {**given, verdict: "failed"}}), by("developer")).is_ok
 
 

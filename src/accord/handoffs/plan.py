@@ -131,12 +131,14 @@ def decide_patch(
         read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return _without_patch(task, broken.findings)
-    withdrawn = [one for one in rules.VERDICTS if _is_withdrawn(task, merged, wanted, one)]
-    for verdict in withdrawn:
-        merged = _with_value(merged, verdict, None) if value_at(merged, verdict) else merged
+    counted = dict(task)  # without a verdict whose superseded artifact comes back: only who may gives it again
+    for verdict in (one for one in rules.VERDICTS if _is_superseded(task, one) and not _is_superseded(merged, one)):
+        counted = _with_value(counted, verdict, None)
+        is_gone = value_at(merged, verdict) and not value_at(wanted, verdict)
+        merged = _with_value(merged, verdict, None) if is_gone else merged
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
-    changes, digests = list(rules.field_changes(task, merged)), judged_digests(before.metadata)
+    changes, digests = list(rules.field_changes(counted, merged)), judged_digests(before.metadata)
     given = [one for one in rules.VERDICTS if rules.may_change(author.role, one) and value_at(wanted, one)]
     actors = verdict_actors(before.metadata)
     judges = actors | {verdict[-1]: author.name for verdict in given}
@@ -144,7 +146,7 @@ def decide_patch(
     own = [location for location in changes if location not in rules.REVIEW_REFERENCES]
     own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (judged.get(one[-1]), author.name)]
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
-    reasons += rules.role_findings(author.role, changes, withdrawn)
+    reasons += rules.role_findings(author.role, changes)
     reasons += rules.mutability_findings(task, merged, changes)
     reasons += _author_findings(wanted, touched, author)
     known = future_findings(before.metadata, now)
@@ -163,12 +165,8 @@ def decide_patch(
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 
-def _is_withdrawn(
-    before: Mapping[str, Any], after: Mapping[str, Any], patch: Mapping[str, Any], verdict: rules.FieldPath
-) -> bool:
-    """Tell whether a superseded artifact comes back or goes, and its verdict is not in the patch."""
-    old, new = (value_at(document, (*verdict[:-1], "status")) for document in (before, after))
-    return old == "superseded" != new and not value_at(patch, verdict)
+def _is_superseded(task: Mapping[str, Any], verdict: rules.FieldPath) -> bool:
+    return bool(value_at(task, (*verdict[:-1], "status")) == "superseded")
 
 
 def _without_patch(task: Mapping[str, Any], reasons: Sequence[Finding]) -> HandoffDecision:

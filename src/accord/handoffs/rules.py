@@ -5,7 +5,7 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
@@ -223,10 +223,10 @@ def may_change(role: str, location: FieldPath) -> bool:
     return not any(overlaps(location, closed) for closed in ROLES[role])
 
 
-def role_findings(role: str, changed: Iterable[FieldPath], withdrawn: Collection[FieldPath]) -> Iterator[Finding]:
-    """Find changes that the role must not make; any role may remove a verdict that was ``withdrawn``."""
+def role_findings(role: str, changed: Iterable[FieldPath]) -> Iterator[Finding]:
+    """Find changes that the role must not make."""
     for location in changed:
-        if not may_change(role, location) and location not in withdrawn:
+        if not may_change(role, location):
             what = f"is not writable for the role {role}."
             yield _finding("role-must-not-write", location, what, "Remove it, or pass another `--role`.")
 
