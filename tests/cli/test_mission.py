@@ -177,7 +177,7 @@ def test_counts_that_lack_a_work_package_are_never_given_in_silence(mission: Any
 
 @pytest.mark.slow
 def test_ready_and_blocked_work_packages_are_shown_everywhere(mission: Any, project: Project) -> None:
-    needs = {"WP04": ["WP02"], "WP05": ["WP06"], "WP06": ["WP05"], "WP07": ["WP99"]}
+    needs = {"WP04": ["WP02"], "WP05": ["WP06"], "WP06": ["WP05"], "WP07": ["WP99"], "WP08": ["WP09"], "WP09": ["WP08"]}
     for wp_id, names in needs.items():
         project.work_package(wp_id, "planning_artifact", dependencies=names)
     found = mission("status", project.slug, "--format", "json").document
@@ -187,6 +187,7 @@ def test_ready_and_blocked_work_packages_are_shown_everywhere(mission: Any, proj
     }
     reasons = {entry["wp_id"]: entry["blocked_reason"] for entry in found["work_packages"]}
     assert "depends on itself: WP05 → WP06 → WP05" in reasons["WP05"]
+    assert "depends on itself: WP08 → WP09 → WP08" in reasons["WP08"]
     assert "depends on WP99, which has no file" in reasons["WP07"]
     assert [move["to"] for move in found["next_moves"]] == ["WP01 for_review", "WP02 in_progress"]
     (entry,) = mission("list", "--format", "json").document["missions"]

@@ -312,10 +312,7 @@ def blockers_of(
 
     ``known`` are those with a file; ``stuck`` has why one cannot be approved, ``unsure`` why it may wait for others.
     """
-    cycle = find_cycle(waits_for)
-    circle = (
-        f"It depends on itself: {' → '.join([*cycle, cycle[0]])}. Remove one of these dependencies." if cycle else ""
-    )
+    has_cycle = bool(find_cycle(waits_for))
     found = {}
     for wp_id, names in waits_for.items():
         unknown = [short_name(name) for name in names if name not in known]
@@ -324,7 +321,7 @@ def blockers_of(
         problems = (
             unsure.get(wp_id),
             f"It depends on {lacking} Write it, or correct the name." if unknown else "",
-            circle if wp_id in cycle else "",
+            _cycle(waits_for, wp_id) if has_cycle else "",
             f"It depends on {fixed[0]}, which {stuck[fixed[0]]}" if fixed else "",
         )
         found[wp_id] = Blockers(names, next(filter(None, problems), ""), tuple(fixed))
@@ -332,8 +329,20 @@ def blockers_of(
     for start in found:
         chain = [start]
         while chain[-1] not in ends and (one := found.get(chain[-1])) and one.waits_for and not one.problem:
-            if one.waits_for[0] in chain:
-                break
             chain.append(one.waits_for[0])
         ends.update(dict.fromkeys(chain, ends.get(chain[-1], chain[-1])))
     return {wp_id: replace(one, first=ends[wp_id]) for wp_id, one in found.items()}
+
+
+def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:
+    """Name the shortest way of a work package back to itself along its dependencies; empty without one."""
+    ways = {wp_id: [wp_id]}
+    queue = [wp_id]
+    for name in queue:
+        for other in waits_for.get(name, ()):
+            if other == wp_id:
+                return f"It depends on itself: {' → '.join([*ways[name], wp_id])}. Remove one of these dependencies."
+            if other not in ways:
+                ways[other] = [*ways[name], other]
+                queue.append(other)
+    return ""
