@@ -124,7 +124,8 @@ def _read_line(line: bytes, number: int) -> StatusEvent | str | tuple[list[str],
         message, hint = OF_ARRAY if is_of_array(line) else _GLUED if len(named) > 1 else _DAMAGED
         return [*dict.fromkeys(named or [""])], Finding("event-invalid", message, line=number, hint=hint)
     kind = next((text for name in _KINDS if isinstance(text := value.get(name), str) and text), "")
-    if "event_type" in value or not any(name in value for name in _LANES):
+    is_known = "event_type" in value or kind == "annotation" or kind.lower().startswith("retrospective")
+    if is_known or not any(name in value for name in _LANES):
         return kind
     try:
         if value.get("kind"):

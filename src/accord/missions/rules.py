@@ -127,7 +127,7 @@ def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime)
 
 
 def _refusal(
-    mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], tuple[list[int], list[bool]]]
+    mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], list[tuple[list[Any], list[bool]]]]
 ) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
     source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
@@ -138,20 +138,31 @@ def _refusal(
     if event.force or source not in STATUSES:
         return ""
     work_package = mission.work_packages.get(event.wp_id)
-    needed = {name: passed(name) for name in (work_package.head.dependencies if work_package else ())}
-    line = mission.log.lines[event.wp_id, event.event_id]
-    waits_for = tuple(name for name, (lines, known) in needed.items() if not known[bisect_left(lines, line)])
+    needed = dict.fromkeys(work_package.head.dependencies if work_package else ())
+    here = ((event.at, event.event_id), mission.log.lines[event.wp_id, event.event_id])
+    waits_for = tuple(
+        name
+        for name in needed
+        if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
+    )
     override = "given" if has_override(event) or target == "in_review" else ""  # the approval itself has the reason
     request = MoveRequest(event.wp_id, target, actor, "", event.review_ref or "", override, event.reason or "")
     facts = MoveFacts(request, people, is_approved=True, waits_for=waits_for)
     return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
 
-def _starts_of(mission: Mission, wp_id: str) -> tuple[list[int], list[bool]]:
-    """Return the lines of a work package's events, and whether dependents may start before each and after the last."""
-    events = {mission.log.lines[wp_id, event.event_id]: event for event in mission.log.by_work_package.get(wp_id, ())}
-    lines = sorted(events)  # clocks differ, lines do not
-    return lines, starts_by([events[line] for line in lines], mission.written.get(wp_id, ""))
+def _starts_of(mission: Mission, wp_id: str) -> list[tuple[list[Any], list[bool]]]:
+    """Return whether dependents may start, before each event of a work package and after the last, with their places.
+
+    In the order of times, and in that of lines: clocks differ, and a merge may put later lines above earlier ones.
+    """
+    events, lines = mission.log.by_work_package.get(wp_id, []), mission.log.lines
+    by_line = sorted(events, key=lambda event: lines[wp_id, event.event_id])
+    written = mission.written.get(wp_id, "")
+    return [
+        ([(event.at, event.event_id) for event in events], starts_by(events, written)),
+        ([lines[wp_id, event.event_id] for event in by_line], starts_by(by_line, written)),
+    ]
 
 
 def _doubt_about(mission: Mission, event: StatusEvent) -> str:
@@ -206,7 +217,7 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         if is_outside or (_UNCLEAR.search(name) and not os.path.lexists(mission.root / name)):
             why = "is absolute or has `..`" if is_outside else "is read as one path, which does not exist"
             hint = "Write paths or patterns of git, one an entry, such as `src/*.py`; none that another package owns."
-            is_list = ", " in name and not is_outside and "{" not in name
+            is_list = "," in name and not is_outside and "{" not in name
             found = warning("owned-file-unclear", f"`{short_name(name)}` {why}.", pointer("owned_files", i), hint=hint)
             findings.append(replace(found, severity=Severity.ERROR if is_list else found.severity))
     if mission.lanes:
