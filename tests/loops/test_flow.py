@@ -6,6 +6,7 @@ from support.reviewing_turns import PASS, answered, begun, ended
 from support.reviews import answer, approve, comment, finding, hide, needs_changes, threads
 from support.turns import REVIEW, WORKFLOW, did, failed
 
+from accord.loops.questions import KEEPALIVE
 from accord.loops.run import LOOPS, pulls_due
 from accord.text.hidden import GUARD
 from accord.text.outline import tasks
@@ -173,6 +174,16 @@ def test_the_announcement_mentions_who_is_assigned_and_can_merge(flow: Flow, ass
         flow.stage.send("POST", f"{flow.root}/issues/{ITEM}/labels", labels=["ready"])
     flow.begin()
     assert flow.announcements[0].startswith(told)
+
+
+def test_the_announcement_mentions_who_turned_keepalive_on_before_who_set_another_label(flow: Flow) -> None:
+    flow.tick_all()
+    flow.judge(approve())
+    flow.unlabel(KEEPALIVE)
+    flow.label(KEEPALIVE)
+    flow.label("x", token="")
+    flow.begin()
+    assert flow.announcements[0].startswith("@wanda **")
 
 
 def test_the_end_of_the_last_task_starts_the_next_turn_which_announces_it(flow: Flow) -> None:

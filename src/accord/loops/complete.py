@@ -23,7 +23,7 @@ from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
-from accord.loops.questions import Situation
+from accord.loops.questions import KEEPALIVE, Situation
 from accord.loops.reviews import Opinion, is_approved
 from accord.text.markers import find_markers
 from accord.text.outline import tasks
@@ -115,10 +115,11 @@ def announce(gathered: Gathered, decision: LoopDecision) -> None:
 
 
 def person_to_tell(context: LoopContext, items: tuple[int, ...]) -> str:
-    """Return the first person with write access: who is assigned the work item, or was the last to set a label."""
+    """Return the first person with write access: who is assigned the work item, turned keepalive on, or set a label."""
     github = context.github
     assigned = (login for issue in filter(None, map(github.issue, items)) for login in issue.assignees)
-    events = (event for number in (context.number, *items) for event in reversed(github.label_events(number)))
+    events = [event for number in (context.number, *items) for event in reversed(github.label_events(number))]
+    events.sort(key=lambda event: event.label.casefold() != KEEPALIVE or event.change != "added")
     logins = dict.fromkeys(chain(assigned, (event.login for event in events if not event.is_bot)))
     return next((login for login in logins if _LOGIN.fullmatch(login) and context.is_trusted(login)), "")
 
