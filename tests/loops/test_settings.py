@@ -38,6 +38,18 @@ def test_invalid_values_keep_defaults_and_warn(text: str, iterations: int, failu
     assert [finding.code for finding in found.findings] == codes
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("8", 'Write them as {"max_iterations": 8}.'),
+        ("{max_iterations: 5, max_iterations: 6}", 'The key "max_iterations" is written twice. Keep one.'),
+    ],
+)
+def test_the_hint_for_unreadable_settings_is_the_one_for_their_own_problem(text: str, hint: str) -> None:
+    (finding,) = read_settings(config(text), Budgets()).findings
+    assert finding.hint == hint
+
+
 def test_settings_count_behind_a_comment_that_only_names_them() -> None:
     body = "<!-- keepalive-config see the docs -->\n<!-- keepalive-config: {autofix: false} -->\n"
     assert read_settings(body, Budgets()).autofix is False

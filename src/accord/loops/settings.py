@@ -14,7 +14,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
-from accord.files.yaml import read_mapping
+from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
 from accord.text.outline import comments
 
@@ -58,11 +58,13 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     if len(texts) > 1:
         message = f"The body has {len(texts)} settings comments; the first counts."
         findings.append(warning("settings-repeated", message, hint="Remove the others."))
+    problem, hint = "The settings are not an object and were ignored.", 'Write them as {"max_iterations": 8}.'
     try:
-        value = read_mapping(texts[0].removeprefix(":").encode("utf-8", "replace")).value
+        value = read_yaml(texts[0].removeprefix(":").encode("utf-8", "replace")).value
     except BrokenContract as broken:
-        hint = f'Write them as {{"max_iterations": 8}}. {" ".join(finding.text for finding in broken.findings)}'
-        problem = "The settings are not a YAML object and were ignored."
+        value, problem = None, "The settings are not valid YAML and were ignored."
+        hint = " ".join(finding.text for finding in broken.findings)
+    if not isinstance(value, dict):
         return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem, hint=hint)))
     counts, switches = _read_values(value, findings)
     off = {name: False for name, is_on in switches.items() if not is_on}
