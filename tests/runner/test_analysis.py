@@ -287,6 +287,10 @@ def test_an_answer_that_does_not_fit_the_list_is_refused_as_a_whole(answer: str,
         answer_in(answer, ["Add tests", "Fix docs", "Add tests"])
 
 
+def test_a_confidence_of_minus_zero_has_no_sign() -> None:
+    assert str(answer_in('{"completed_tasks": [1], "confidence": -0.0}', ["Add tests"]).confidence) == "0.0"
+
+
 @pytest.mark.slow
 def test_a_certificate_or_a_proxy_that_stops_a_request_is_named(
     served: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from accord.agents.providers import ALL, REGEX_FALLBACK, Provider
 from accord.core.clock import Clock
@@ -125,7 +125,7 @@ class TaskAnswer(BaseModel):
     model_config = ConfigDict(strict=True)
 
     completed_tasks: list[Integer]
-    confidence: float = Field(ge=0, le=1, allow_inf_nan=False)
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), AfterValidator(abs)]  # -0.0 is 0.0
 
 
 def analyse(
