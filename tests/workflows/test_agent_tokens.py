@@ -72,6 +72,14 @@ WRITES = {
     "a command of a matrix": job("run: ${{ matrix.agent }} -p x", permissions="{issues: write}").replace(
         "    permissions", "    strategy: {matrix: {agent: [make, gemini]}}\n    permissions"
     ),
+    "a command of a matrix by its other spelling": job(
+        "run: ${{ matrix['agent'] }} -p x", permissions="{issues: write}"
+    ).replace("    permissions", "    strategy: {matrix: {include: [{agent: make}, {agent: codex}]}}\n    permissions"),
+    "a command of an input or another": job(
+        "run: ${{ inputs.tool || 'codex' }} exec -",
+        permissions="{issues: write}",
+        on="{workflow_dispatch: {inputs: {tool: {default: claude}}}}",
+    ),
     "a command of an input": job(
         "run: ${{ inputs.agent }} exec -",
         permissions="{issues: write}",
@@ -319,6 +327,15 @@ def names(form: str, number: int) -> str:
 def test_long_scripts_are_read_in_linear_time(script: Callable[[int], str]) -> None:
     steps = {n: Step.model_validate({"run": script(n)}) for n in (500, 2000, 8000)}
     assert not grows_too_fast(lambda n: [*left_texts(steps[n], "bash")], 8000)
+
+
+def test_many_commands_by_the_name_of_a_key_are_read_in_linear_time() -> None:
+    def look(number: int) -> object:
+        return found(
+            job(*(f"run: ${{{{ matrix.run }}}} step{i}" for i in range(number)), permissions="{issues: write}")
+        )
+
+    assert not grows_too_fast(look, 80)
 
 
 @pytest.mark.parametrize(

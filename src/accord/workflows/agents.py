@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
 from accord.workflows.commands import commands_of, program_of, started_commands
+from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
@@ -121,24 +122,41 @@ def starts_agent(
 
 _DEEPEST, _MOST_VARIABLES = 3, 50
 _VARIABLE = re.compile(r"\$\{?(\w+)(?:\[[@*]\])?\}?")
-_PROPERTY = re.compile(r"(?<![\w-])([\w-]+)\s*\}\}")
 
 
-def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step]) -> Iterator[str]:
-    """Yield the texts that a variable may stand for, or all that the workflow gives to a name of an expression."""
+def _values_of(word: str, script: str, where: Sequence[Workflow | Job | Step], depth: int = 0) -> Iterator[str]:
+    """Yield the texts that a variable or an expression may stand for, as far as files tell."""
     if at := _VARIABLE.fullmatch(word):
         yield from assigned_texts(at[1], script)
         yield from (str(each.env[at[1]]) for each in where if isinstance(each.env, dict) and at[1] in each.env)
-    elif where and (at := _PROPERTY.search(word)):
-        yield from _given_texts(at[1].lower(), where[0].model_dump(), is_meant=False)
+    workflow = next((each for each in where if isinstance(each, Workflow)), None)
+    job = next((each for each in where if isinstance(each, Job)), None)
+    for expression in embedded_expressions(word):
+        for ref in parsed.yields if (parsed := parse(expression)) else ():
+            yield from _read(ref, workflow, job, depth) if workflow and job else ()
 
 
-def _given_texts(name: str, node: object, *, is_meant: bool) -> Iterator[str]:
-    if isinstance(node, str):
-        yield from [node] if is_meant else assigned_texts(name, node)
-    elif isinstance(node, (dict, list, tuple)):
-        for key, child in node.items() if isinstance(node, dict) else enumerate(node):
-            yield from _given_texts(name, child, is_meant=is_meant or str(key).lower() == name)
+def _read(ref: Reference, workflow: Workflow, job: Job, depth: int) -> Iterator[str]:
+    """Yield the texts that a reference may have in a job, as far as files tell."""
+    match ref:
+        case ("steps", name, "outputs", output):
+            steps = [step for step in job.nested_steps() if step.id.lower() == name]
+            yield from (text for step in steps for each in step.script_texts for text in assigned_texts(output, each))
+        case ("needs", name, "outputs", output) if depth < _DEEPEST:
+            _, other = workflow.job(name) or ("", None)
+            values = {key.lower(): str(value) for key, value in other.outputs.items()} if other else {}
+            yield values.get(output, "")
+            yield from _values_of(values.get(output, ""), "", (workflow, other), depth + 1) if other else ()
+        case ("matrix", name):
+            matrix = job.strategy.get("matrix") if isinstance(job.strategy, dict) else None
+            listed, more = (matrix.get(name), matrix.get("include")) if isinstance(matrix, dict) else (None, None)
+            yield from map(str, listed if isinstance(listed, list) else ())
+            yield from (str(each[name]) for each in more or () if isinstance(each, dict) and name in each)
+        case ("inputs", name):
+            triggers = (workflow.on.workflow_call, workflow.on.workflow_dispatch)
+            yield from (str(each.inputs[name].default or "") for each in triggers if each and name in each.inputs)
+        case ("env", name):
+            yield f"${name.upper()}"
 
 
 _ASSIGNED = re.compile(
