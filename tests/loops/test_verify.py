@@ -112,12 +112,14 @@ WHOLE = task_body(
     criteria="- [x] One\n- [ ] Two\n- [ ] Three",
     constraints="No new dependency.\n\n<!-- accord:item run=1 -->",
 )
+LONG = WHOLE.replace("- `src/a.py`", "\n".join(f"- src/package/module_{number:04}.py" for number in range(560)))
 ITEMS = {
     "a whole task": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:high", "complexity:medium")),
     "numbered headings": WorkItem(number=5, body=WHOLE.replace("# ", "# 1. ")),
     "with CRLF": WorkItem(number=5, body=WHOLE.replace("\n", "\r\n")),
     "criteria alone": ITEM,
     "a scope with headings": WorkItem(number=5, body=task_body(in_scope="<!-- hint -->\n\n#### Backend\n\n- src/a.py")),
+    "many paths": WorkItem(number=5, body=LONG),
     "labels of another kind": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:urgent")),
 }
 

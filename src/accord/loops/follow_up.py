@@ -26,7 +26,7 @@ from accord.text.redaction import Redactor
 
 FOLLOW_UP_MARKER = "follow-up"
 BODY_CHARACTERS = 30_000
-PROPOSAL_CHARACTERS = 15_000
+_CUT = "\n> The rest of the proposal is left out."
 
 _SKEW = timedelta(minutes=10)
 """How much the clocks of this machine and of GitHub may differ."""
@@ -93,13 +93,9 @@ def follow_up_findings(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence
 def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str]) -> str:
     """Return the body by the template of a task: reference, scope and limits of the item, and its unmet criteria.
 
-    The agent's proposal is quoted as context, because it has no say in the scope.
+    The agent's proposal is quoted as context, because it has no say in the scope; as much of it as fits.
     """
     proposal = "\n".join(f"> {line}".rstrip() for line in follow_up.body.strip().splitlines())
-    if len(proposal) > PROPOSAL_CHARACTERS:
-        proposal = (
-            f"{proposal[:PROPOSAL_CHARACTERS].rpartition(chr(10))[0]}\n> The rest of the proposal is left out.".lstrip()
-        )
     parts = [
         ("## Objective", f"Finish #{item.number}: {' '.join(follow_up.title.split())}"),
         ("## Spec Reference", _part(item.body, "Spec Reference") or f"- Spec: #{item.number}\n- Section(s): all"),
@@ -107,9 +103,13 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
         ("### In Scope", _part(item.body, "In Scope", "- `**`")),
         ("### Out of Scope", _part(item.body, "Out of Scope") or "None"),
         ("## Acceptance Criteria", "\n".join(f"- [ ] {text}" for text in unmet)),
-        ("## Context", proposal),
+        ("## Context", ""),
         ("## Constraints", _part(item.body, "Constraints") or "None"),
     ]
+    free = BODY_CHARACTERS - sum(len(heading) + len(text) + 4 for heading, text in parts)
+    if len(proposal) > free:
+        proposal = f"{proposal[: max(0, free - len(_CUT))].rpartition(chr(10))[0]}{_CUT}".lstrip()
+    parts[-2] = ("## Context", proposal)
     return "\n\n".join(f"{heading}\n\n{text}".rstrip() for heading, text in parts)
 
 

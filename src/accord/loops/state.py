@@ -130,7 +130,8 @@ class StateStore(StoredDocument[LoopState]):
         known = self._our_comments() if self.comments is None else self.comments
         pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 and not known else ()
         for _ in attempts(self.clock, pauses):  # the first writer gets time to create it
-            known = known or self._our_comments()
+            if known := known or self._our_comments():
+                break
         shown = show(known)
         if not known:  # another writer may have created one at the same time
             shown = show(self._our_comments() or (shown,))
