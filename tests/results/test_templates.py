@@ -51,15 +51,6 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "prose in the list": (task_body(in_scope="- the parser and its tests"), {"scope-empty"}),
     "none in scope": (task_body(in_scope="- None"), {"scope-empty", "section-empty"}),
     "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), set()),
-    **{
-        f"{text} in scope": (task_body(in_scope=text), {"scope-unread"})
-        for text in (
-            "- Files src/a.py, config",
-            "- Only src/a.py, lib and config",
-            "| File | Change |\n|--|--|\n| src/a.py | none |\n| src/b.py | new |",
-        )
-    },
-    "a word above another folder": (task_body(in_scope="- z.py", out_of_scope="- src\n  - lib/a.py"), {"scope-unread"}),
     "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
     "the same folder in and out": (task_body(in_scope="- src/**", out_of_scope="- src/"), {"scope-overlap"}),
     **{

@@ -59,7 +59,6 @@ _NAME_START = re.compile(rf"{_SECTION_WORD}(?:[*_`]*[ \t]*[:\uff1a|])?", re.IGNO
 _GAP = re.compile(r"(?:[ \t*_`().\u00a7,;/&]|\b(?:[au]nd|or|[a-z][ivx]*|[a-z]?\d\w*)\b)*(?<!,)", re.IGNORECASE)
 """Characters, numbers and words between a word for a section and its quoted name."""
 
-_JOINT = re.compile(r"[ \t]*(?:,|;|&|\band\b|\bor\b){1,2}[ \t]*")
 _BEHIND_NAME = re.compile(
     r"[\s*_`]*(?:sub)?(?:section|heading|chapter|clause)s?\b(?!(?:\(s\))?[*_`]*[:\uff1a])", re.IGNORECASE
 )
@@ -108,14 +107,11 @@ def _without_remark(text: str) -> str:
 
 def _quotes(text: str) -> Iterator[re.Match[str]]:
     """Yield the quoted texts that are neither a path nor a section's name; in code or italics, only at a line end."""
-    name_end = -1
     for hit in _QUOTED.finditer(text):
         before = text[max(0, hit.start() - 200) : hit.start()].rstrip(" \t*_`")
         is_named = any(_GAP.fullmatch(before, each.end()) for each in _NAME_START.finditer(before))
         is_title = not hit["block"] and hit[0][-2] not in ".\u2026\u3002"
-        is_joined = word_count(hit[0]) < 3 and name_end >= 0 and _JOINT.fullmatch(text, name_end, hit.start())
-        is_name = is_title and (is_named or is_joined or _BEHIND_NAME.match(text, hit.end()))
-        name_end = hit.end() if is_name else -1
+        is_name = is_title and (is_named or _BEHIND_NAME.match(text, hit.end()))
         is_text = says_something(hit[0]) and (" " in hit[0] or not _PATH.search(hit[0]))
         is_set_off = word_count(hit[0]) > 1 and _LINE_END.match(text, hit.end())
         if is_text and not is_name and (is_set_off or not hit["mark"]):

@@ -62,7 +62,6 @@ _TITLE = re.compile(
 )
 """The beginning of the title of an option, such as ``### Option A``, or of a table of options."""
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
 _VISIBLE = re.compile(r"[^\r\n]")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
 _UNDERLINE = re.compile(r"(?:-+|=+)?")
@@ -137,7 +136,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
     labels, sure = _all_labels(outside, vocabulary, whole)
     if whole and not any(whole in label.parts for label in labels):
         labels += _titles(outside, whole)
-    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
+    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole)
     parts = dict[str, str]()
     free = [shown[: labels[0].start] if labels else shown]
     for label, following in zip(labels, [*(label.start for label in labels[1:]), len(text)], strict=False):
@@ -205,23 +204,19 @@ def _words(phrase: str) -> list[str]:
     return _WORD.findall(phrase.casefold().replace("\u2019", "'").replace("_", " ").replace("-of-", " of "))
 
 
-def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
+def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
     """Leave out labels below the entries of a part, such as the impact of one option.
 
     A label behind that part is of an entry if its own part has another label, before or behind it, or if it is deeper
-    in a list or has several words there. Of several below headings, such as those of options, each is of its entry.
+    in a list or has several words there.
     """
     kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
-    before = dict[tuple[str, ...], int]()
     for label in labels:
         last = kept[-1] if kept else label
         is_alone = label.parts not in known and label.start == last_starts[label.parts]
         is_listed = label.depth >= last.depth + 2 or (label.mark and not last.mark and " " in label.phrase.strip())
-        begin = before.get(label.parts, label.start)
-        is_headed = not _HEADING.match(text, label.start) and _HEADING.search(text, begin, label.start)
-        before[label.parts] = label.text
-        if whole not in last.parts or label.parts == last.parts or (is_alone and not is_listed and not is_headed):
+        if whole not in last.parts or label.parts == last.parts or (is_alone and not is_listed):
             kept.append(label)
             known.add(label.parts)
     return kept

@@ -33,10 +33,6 @@ _FORMS = tuple(
     map(re.compile, (r"(?:[^PS]*:)?(,*[PSNw](?:,+[PSNw])*,*)\Z", r".*?(P(?:,*[PS]|,+N)*)", r".*?([SN](?:,*[SN])*)"))
 )
 """Where the paths are among the words of a head, by their letters: a list, else the first paths, else names."""
-_CUT = re.compile(r"U|(?<![^,])[Nw],+#|#,+[Nw](?![^,])")
-"""Letters beside the paths, whose place is ``#``, of words that may be further paths."""
-_FOLDER = re.compile(r"\W*(?:folder|director(?:y|ies))s?\W*", re.IGNORECASE)
-_CHANGE = re.compile(r"\W*changes?\W*", re.IGNORECASE)
 _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
@@ -186,8 +182,6 @@ def _collect(entry: _Entry, folder: str, is_below: bool, tree: _Tree) -> list[st
     if entry.doubt >= _Doubt.COUNTED or not entry.mentions <= tree.listed:
         tree.unread.append((entry.line, entry.text))
     if is_title:
-        if tree.is_out and entry.is_word and not entry.is_head and entry.paths[0].islower():
-            tree.unread.append((entry.line, entry.text))
         return inner
     is_whole = tree.is_out and (len(tree.unread) > count or OWNED.search(entry.text) is not None)
     is_whole |= entry.doubt >= _Doubt.COUNTED
@@ -289,9 +283,8 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[_Entry]:
         row = _read(" ".join(cells), line, known)
         kept = [
             each
-            for title, each, is_barred in zip(titles, read, barred, strict=False)
-            if (not is_barred and any(is_sure(path) or is_file(path) or f"{path}/" in each.text for path in each.paths))
-            or (each.folder and _FOLDER.fullmatch(title))
+            for each, is_barred in zip(read, barred, strict=False)
+            if not is_barred and any(is_sure(path) or is_file(path) or f"{path}/" in each.text for path in each.paths)
         ]
         if kept or any(barred):
             row.paths = [path for each in kept for path in each.paths]
@@ -304,9 +297,8 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[_Entry]:
         is_out = any(
             not _UNMARKED.fullmatch(each.text)
             if is_barred
-            else (each not in kept and _leaves_out(_remark(each.text), known))
-            or (known is None and _CHANGE.fullmatch(title) and NONE.fullmatch(each.text))
-            for title, each, is_barred in zip(titles, read, barred, strict=False)
+            else each not in kept and _leaves_out(_remark(each.text), known)
+            for each, is_barred in zip(read, barred, strict=False)
         )
         if is_out:
             row.doubt = max(row.doubt, _Doubt.COUNTED if row.paths else _Doubt.LEFT_OUT)
@@ -334,7 +326,7 @@ def _read(text: str, line: int, known: Set[str] | None) -> _Entry:
     is_loose = kinds[end:].strip(",") != ""
     if _leaves_out(" ".join([*front, *entry.paths * entry.is_word]), known) or (is_known and (front or is_loose)):
         entry.doubt = _Doubt.LEFT_OUT
-    elif _CUT.search(f"{kinds[:start]}#{kinds[end:]}") or _leaves_out(_remark(" ".join(behind)), known):
+    elif "U" in kinds or _leaves_out(_remark(" ".join(behind)), known):
         entry.doubt = _Doubt.COUNTED
     elif re.search(r"\w", note) and not OWNED.fullmatch(note):
         entry.doubt = _Doubt.WORDED

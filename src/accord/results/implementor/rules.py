@@ -54,7 +54,6 @@ _VALIDATION = vocabulary_of(
         "step": "step failed failing validation check command",
     }
 )
-_SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2} *\| *[`*_\"']{0,2}[a-z]+[-_][a-z]+")
 _ANY_TYPE = re.compile(
     r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ _-]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
@@ -175,8 +174,6 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
 def _blocker_type(reading: Reading) -> str | None:
     """Return the type on the line of its label, else one that the text mentions; all if they differ, None without."""
     labelled = _REMARK.sub("", reading.parts.get("type", "")).strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
-    if _SEVERAL_TYPES.match(labelled):
-        return labelled
     types = dict.fromkeys(re.sub("[ _]", "-", name) for name in _ANY_TYPE.findall(labelled))
     if not labelled:
         types = dict.fromkeys(re.sub("[ _]", "-", name.lower()) for name in _ANY_TYPE.findall(reading.outside)[:1])
