@@ -148,6 +148,29 @@ def test_null_in_an_update_changes_nothing(stage: Stage, given: dict[str, Any]) 
     assert issue["title"] == "Old"
 
 
+def test_a_second_run_does_not_undo_a_persons_changes(stage: Stage) -> None:
+    result = plan(task("a"))
+    stage.apply(result)
+    change = plan(update=[update(1, body=task_body(objective="Second."), labels=["priority:high"])])
+    stage.apply(change)
+    body = str(one(stage, 1)["body"]).replace("Second.", "A person's.")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", body=body, title="By hand", labels=["priority:low"])
+    before = stage.snapshot()
+    assert stage.apply(change).outcome is Outcome.UNCHANGED
+    assert stage.apply(result).outcome is Outcome.UNCHANGED
+    assert stage.snapshot() == before
+
+
+def test_an_item_that_was_closed_or_edited_is_adopted_not_made_again(stage: Stage) -> None:
+    result = plan(task("a"), task("b", "a"))
+    stage.apply(result)
+    path = f"/repos/{stage.repository}/issues/1"
+    stage.send("PATCH", path, state="closed", body="Rewritten.\r\n\r\n" + stage.get(path)["body"] + "\r\n\r\nPS")
+    receipt = stage.apply(result)
+    assert (receipt.outcome, receipt.writes) == (Outcome.UNCHANGED, 0)
+    assert [entry.status.value for entry in receipt.operations] == ["adopted", "adopted", "skipped"]
+
+
 def test_a_dependency_that_is_missing_is_the_only_thing_sent(stage: Stage) -> None:
     result = plan(task("a"), task("b"), task("c", "a", "b"))
     stage.apply(result)
@@ -226,6 +249,23 @@ def test_closing_or_updating_what_is_closed_already_writes_nothing(stage: Stage)
         receipt = stage.apply(result)
         assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
         assert "already-closed" in codes(receipt)
+
+
+def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> None:
+    number = old_issue(stage)
+    result = plan(task("a"), task("b", "a", f"#{number}"), update=[update(number, labels=["priority:high"])])
+    rehearsal = stage.apply(result, is_dry_run=True)
+    assert (rehearsal.outcome, rehearsal.writes) == (Outcome.PLANNED, 0)
+    assert len(stage.issues()) == 1
+    real = stage.apply(result)
+    assert [(entry.op, entry.key) for entry in rehearsal.operations] == [(e.op, e.key) for e in real.operations]
+
+
+def test_the_same_plan_under_another_run_key_is_another_run(stage: Stage) -> None:
+    stage.apply(plan(task("a")), run_key="first")
+    stage.apply(plan(task("a")), run_key="second")
+    assert stage.apply(plan(task("a")), run_key="first").outcome is Outcome.UNCHANGED
+    assert len(stage.issues()) == 2
 
 
 def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:

@@ -123,6 +123,16 @@ def test_a_branch_in_the_way_is_named_before_the_first_write(stage: Stage, tree:
         assert f"`{other}` is in the way" in str(receipt.error)
 
 
+def test_a_prefix_of_the_configuration_leads_past_a_branch_in_the_way(stage: Stage, tree: Path) -> None:
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/accord")
+    for name in ("accord.yml", "accord/config.yml"):
+        configure(tree, "branch_prefix: bots/accord\n", f".github/{name}")
+    receipt = apply(stage, work(tree, "a = 2\n"))
+    assert (receipt.outcome, receipt.details["revision"]["branch"]) == (Outcome.APPLIED, "bots/accord/1")
+    (found,) = [finding.message for finding in receipt.findings if finding.code == "config-unread"]
+    assert "`.github/accord/config.yml`" in found
+
+
 def configure(tree: Path, text: str, name: str = ".github/accord/config.yml") -> None:
     """Push the configuration to the base."""
     git(tree, "checkout", "-q", "-B", "main", "origin/main")
@@ -149,6 +159,17 @@ def test_work_in_progress_goes_on_under_the_prefix_that_it_began_with(
     revision = apply(stage, second).details["revision"]
     assert (revision["branch"], revision["id"]) == (f"{before or 'accord'}/1", "2")
     assert len(stage.get(f"/repos/{stage.repository}/pulls", state="all")) == 1
+
+
+def test_open_work_goes_on_where_it_is_though_the_new_prefix_has_a_branch_in_its_way(stage: Stage, tree: Path) -> None:
+    first, second = work(tree, "a = 2\n"), work(tree, "b = 2\n", "src/b.py")
+    apply(stage, first)
+    git(tree, "push", "-q", "origin", "HEAD:refs/heads/bots")
+    configure(tree, "branch_prefix: bots/accord\n")
+    assert apply(stage, second).details["revision"]["branch"] == "accord/1"
+    end_pull(stage, 2, "closed")
+    refused = apply(stage, work(tree, "c = 2\n", "src/c.py"))
+    assert (refused.outcome, "`bots` is in the way" in str(refused.error)) == (Outcome.REFUSED, True)
 
 
 @pytest.mark.parametrize("how", ["closed", pytest.param("squash", marks=pytest.mark.matrix)])

@@ -327,6 +327,25 @@ def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commi
 
 
 @pytest.mark.slow
+def test_an_older_result_that_never_reached_the_pull_request_does_not_win_either(stage: Stage, patch: str) -> None:
+    first = completed(patch, "First summary.")
+    stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
+    assert apply(stage, first).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    apply(stage, completed(patch, "Second summary."))
+    set_status(stage)
+    assert_superseded(stage, first)
+
+
+def test_an_older_reason_does_not_win_over_a_newer_one(stage: Stage) -> None:
+    first, second = ended("blocked", BLOCKED), ended("validation-failure", FAILED)
+    for result in (first, second):
+        apply(stage, result)
+        set_status(stage)
+    assert_superseded(stage, first)
+
+
+@pytest.mark.slow
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tree: Path) -> None:
     def seen() -> tuple[str, ...]:
         return git(tree, "status", "--porcelain"), git(tree, "rev-parse", "HEAD"), git(tree, "stash", "list")

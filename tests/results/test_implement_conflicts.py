@@ -14,6 +14,7 @@ from support.implementations import (
     apply,
     clone,
     completed,
+    end_pull,
     implement_stage,
     set_status,
     state,
@@ -193,6 +194,14 @@ def test_a_draft_that_was_merged_into_the_items_branch_is_not_opened_again(stage
     assert codes(apply(stage, result)) == {"revision-superseded"}
 
 
+def test_a_draft_stays_the_only_one_after_the_items_branch_is_merged(stage: Stage, tree: Path) -> None:
+    result, _ = beside(stage, tree)
+    apply(stage, result)
+    end_pull(stage, 2, "squash")
+    set_status(stage, "review")
+    assert_nothing_more(stage, result)
+
+
 def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(stage: Stage, tree: Path) -> None:
     result, made = beside(stage, tree)
     stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
@@ -208,6 +217,16 @@ def test_a_run_that_pushed_its_conflict_stays_with_it_when_the_conflict_is_gone(
     assert after["trees"][aside(receipt)][0] == made
     assert aside(receipt) != "accord/1"
     assert len(after["pulls"]) == 2
+
+
+def test_a_conflict_with_a_branch_without_pull_request_is_for_the_base(stage: Stage, tree: Path) -> None:
+    result, made = conflicting(tree, branch="accord/1")
+    receipt = apply(stage, result)
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    draft = stage.get(f"/repos/{stage.repository}/pulls/2")
+    assert (draft["base"]["ref"], draft["draft"], "Closes #1" in draft["body"]) == ("main", True, True)
+    assert state(stage)["trees"][aside(receipt)][0] == made
+    assert_nothing_more(stage, result)
 
 
 def test_steering_files_are_not_pushed_because_of_a_conflict(stage: Stage, tree: Path) -> None:
@@ -300,6 +319,17 @@ def test_a_second_try_is_judged_by_the_commit_that_it_was_made_on(stage: Stage, 
     assert {"result-replaced", "protected-path"} <= codes(apply(stage, second, allows_steering=True))
 
 
+def test_a_second_try_on_a_newer_default_branch_brings_it_to_the_pull_request(stage: Stage, tree: Path) -> None:
+    apply(stage, made_on_main(tree, "First.", {"src/new.py": "one = 1\n"}))
+    push_by_hand(tree, "main", "src/a.py", "a = 10\nb = 20\n")
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"src/a.py": "a = 10\nb = 20\nc = 30\n"})
+    receipt = apply(stage, second)
+    assert "result-replaced" in codes(receipt), receipt.error
+    assert files(tree) == {"src/a.py": "a = 10\nb = 20\nc = 30"}
+    assert_nothing_more(stage, second)
+
+
 def test_a_second_try_keeps_what_a_person_committed_and_a_run_that_ended_after_its_push_is_finished(
     stage: Stage, tree: Path
 ) -> None:
@@ -345,3 +375,13 @@ def test_a_second_try_does_not_replace_what_another_item_left_on_the_branch(stag
     git(tree, "push", "-qf", "origin", "accord/1")
     set_status(stage)
     assert "conflict" in codes(apply(stage, made_on_main(tree, "Second.", {"src/new.py": "two = 2\n"})))
+
+
+def test_a_second_try_resolves_the_conflict_of_the_first(stage: Stage, tree: Path) -> None:
+    result, _ = conflicting(tree)
+    apply(stage, result)
+    set_status(stage)
+    second = made_on_main(tree, "Second.", {"k/long.txt": "theirs, then mine\n"})
+    assert "result-replaced" in codes(apply(stage, second))
+    assert files(tree) == {"k/long.txt": "theirs, then mine"}
+    assert_nothing_more(stage, second)

@@ -170,6 +170,15 @@ def test_a_record_that_cannot_be_read_deletes_nothing(tmp_path: Path, text: str)
         read_record(record)
 
 
+def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:
+    wanted = [Label("ok", "", "aabbcc"), Label("bad", "", "red"), Label("fine", "", "aabbcc")]
+    actions = [LabelAction(label.name, "created", label) for label in wanted]
+    ended, problem = apply_labels(stage.adapter(), actions, stage.clock, lambda _: None)
+    assert problem is None
+    assert [action.action for action in ended] == ["created", "failed", "created"]
+    assert "422" in ended[1].error
+
+
 def test_one_label_that_fails_does_not_keep_the_others(stage: Stage) -> None:
     make(stage, "..", "faded", "last", "gone")
     github = stage.adapter()

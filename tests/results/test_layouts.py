@@ -130,8 +130,9 @@ def test_a_label_in_a_quotation_is_a_text_of_the_part_around_it(parts: dict[str,
             assert check("\n".join([*others, quotation])) == [(CODES[following], "error")], quotation
             if name not in ("Type", "Options"):
                 assert check("\n".join({**lines, name: f"{name}:\n{quotation}\n"}.values())) == []
+    above = ["\n".join(f"> {line}" for line in [*lines.values()][:2]), *[*lines.values()][2:]]
     note = [*[*lines.values()][:-1], f"> [!TIP]\n> {lines[names[-1]]}"]
-    assert check("\n\n".join(note)) == []
+    assert check("\n\n".join(above)) == check("\n\n".join(note)) == []
 
 
 def test_a_text_that_is_a_quote_as_a_whole_is_read_as_without_its_marks() -> None:
@@ -240,6 +241,8 @@ Impact: Uploads above 1 GB stay impossible.
 CHOICES = "Options:\n1. Retry: more code\n2. Buffer: more memory\n"
 OPTIONS = [
     ("Options with trade-offs:\n", "{n}. {name}: {text}", "\n"),
+    ("**Options (with trade-offs):**\n", "- {name}: {text}", "\n"),
+    ("Options:\n", "- {name} \u2192 {text}", "\n"),
     ("Options:\n", "\u2013 {name}: {text}", "\n"),
     ("Options: ", "{letter}: {name}, with {text}.", " "),
     ("Options:\n\n", "### {name}\n\n| + | \u2212 |\n|-|-|\n| simple | {text} |", "\n\n"),
@@ -247,18 +250,34 @@ OPTIONS = [
     ("Options:\n\n<ol>\n", "<li>{name}: {text}</li>", "\n"),
     ("Options: <ul>", "<li><b>{name}</b>, with {text}</li>", ""),
     ("Options:\n", "{n}. {name}\n   - Pros: simple\n   - Cons: {text}", "\n"),
+    ("Options: ", "{n}. {name}: {text}", " "),
+    ("Options: ", "{n}) {name} ({text})", ", "),
+    ("Options: ", "({letter}) {name}, with {text}", " "),
     ("Options: ", "{name} ({text})", "; "),
     ("**Options:** ", "**{letter})** {name}, which is {text}", "; "),
+    ("**Options:** ", "**{letter}:** {name}, which is {text}", " "),
     ("Options:\n\nOption | Trade-offs\n--- | ---\n", "{name} | {text}", "\n"),
     ("## Options\n\nOption | Pros | Cons\n:--|:--|:--\n", "{name} | simple | {text}", "\n"),
+    ("Options\n\n", "{n}. {name}: {text}", "\n"),
+    ("### Options\n\n", "#### {name}\n\nIt is {text}.\n", "\n"),
+    ("### Options\n\n", "**{name}.** It is {text}.\n", "\n"),
+    ("Options:\n\n| Option | Trade-offs |\n|---|---|\n", "| {name} | {text} |", "\n"),
     ("### Options\n\n| | Pros | Cons |\n|:-|-|-|\n", "| {name} | {text} | |", "\n"),
     ("| Option | Trade-offs |\n|---|---|\n", "| {name} | {text} |", "\n"),
     ("", "Option {letter}: {name}, which is {text}.", "\n"),
     ("", "Option {letter}: {name}, which is {text}.", " "),
+    ("", "**Option {n}** \u2014 {name} ({text})", "\n"),
     ("Options:\n", "Plan {letter}: {name}\n- It is {text}", "\n"),
     ("Options:\n", "**`{name}`** is {text}, which costs a day.", "\n\n"),
+    ("Options:\n", "**#{n}** {name}, which is {text}", "\n\n"),
+    ("Options:\n", "*{name}* \u2014 it is {text}", "\n"),
+    ("Options:\n", "`{name}`: {text}", "\n\n"),
+    ("Options:\n", "Alternative {n}\n{name}: {text}.", "\n\n"),
+    ("We can ", "({letter}) {name}, with {text}", ", or "),
+    ("We can ", "({roman}) {name}, with {text}", ", or "),
     ("Options:\n", "({roman}) {name}: {text}", "\n"),
     ("Options:\n\n**Two ways were weighed:**\n\n", "- {name}: {text}", "\n"),
+    ("- **Options**: ", "Plan {letter}: {name}\n  - It is {text}", "\n"),
 ]
 
 
@@ -273,13 +292,26 @@ def test_options_count_in_any_layout(label: str, option: str, between: str) -> N
 @pytest.mark.parametrize(
     ("option", "between"),
     [
+        ("Option {letter}: {name}, which is {text}.", "\n"),
         ("Option {letter}: {name}, which is {text}.", " "),
         ("## Option {n}\n\n{name}, which is {text}.", "\n\n"),
         ("**Option {n}** \u2014 {name}\n- Impact: {text}", "\n\n"),
         ("### Option {letter} - {name}\n\n**Description:** Try it.\n**Impact:** {text}", "\n\n"),
+        ("{n}. **Option {letter}** (short): {name}, which is {text}", "\n"),
+        ("- Alternative {n}\n  {name}: {text}", "\n"),
         ("| Option | Trade-offs |\n|-|-|\n| {name} | {text} |", "\n"),
         ("| Alternative | Effect |\n|-|-|\n| {name} | {text} |", "\n"),
+        ("## Plan {letter}\n\n{name}, which is {text}.", "\n\n"),
+        ("## Plan {n} \u2014 {name}\n\nIt is {text}.", "\n\n"),
+        ("## Way {roman} \u2014 {name}\n\nIt is {text}.", "\n\n"),
         ("## 4.{n} Approach {letter}\n\n{name}, which is {text}.", "\n\n"),
+        ("### Variant {n}\n\n#### Pros\n\n{name} is simple.\n\n#### Cons\n\nIt is {text}.", "\n\n"),
+        ("**Plan {letter}:** {name}, which is {text}.", "\n"),
+        ("**Solution {n}**\n{name}, which is {text}.", "\n\n"),
+        ("__Plan {letter}__: {name}, which is {text}.", "\n"),
+        ("Way {letter} (known): {name}, which is {text}.", "\n"),
+        ("- **Plan {letter}** - {name}, which is {text}", "\n"),
+        ("- **Proposal {n}:** {name}, which is {text}", "\n"),
     ],
 )
 @pytest.mark.parametrize("line", ["{}: {}", "## {}\n\n{}\n", "**{}:** {}\n"])
@@ -303,18 +335,46 @@ def test_options_with_titles_count_at_any_place(line: str, option: str, between:
     assert findings(4, first + between + second, Impact="") == [("blocker-impact", "error")]
 
 
+STEPS = "1. Start it, slowly\n2. Call it, quickly\n3. Stop it, late\n"
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("other", "options"),
     [
-        "1. Wait, which is long\n2. Mock, which is big",
-        "Run 1: slow, failed\nRun 2: fast, failed",
-        "| Attempt | Result |\n|-|-|\n| a lock | no change |\n| a delay | hides it |",
+        (STEPS, f"{STEPS}\n**Plan A:** wait, long\n**Plan B:** mock, big"),
+        (f"Steps:\n\n{STEPS}", f"Steps:\n\n{STEPS}\nWe can (a) wait, long, or (b) mock, big"),
+        ("1. Added a lock: no change\n2. Added a delay: slow", "1. Wait. Trade-off: long.\n2. Mock. Trade-off: big."),
+        (
+            "- Attempts:\n  1. A lock: slow\n  2. A delay: slow",
+            "1. Wait\n   - **Pros**: easy\n2. Mock\n   - **Pros**: fast",
+        ),
+        ("1) a lock, slow\n2) a delay, slow", "We can:\n1) wait, which is long; 2) mock, which is big"),
+        ("Step 1: Start it, slowly\nStep 2: Call it, quickly", "1. Plan A: wait, long\n2. Plan B: mock, big"),
+        (
+            "| Attempt | Result |\n|-|-|\n| a lock | no change |\n| a delay | hides it |",
+            "| Way | Pros | Cons |\n|-|-|-|\n| wait | simple | long |\n| mock | fast | big |",
+        ),
+        (
+            "| Attempt | Result |\n|-|-|\n| Attempt 1 | no change |\n| Attempt 2 | hides it |",
+            "| Way | Effect |\n|-|-|\n| Plan A | a long wait |\n| Plan B | a big mock |",
+        ),
+        (
+            "| | Linux | Windows |\n|-|-|-|\n| First run | slow | fast |\n| Next run | fast | fast |",
+            "| | Plan A | Plan B |\n|-|-|-|\n| Time | long | short |\n| Size | small | big |",
+        ),
+        (
+            "| Test | Result |\n|-|-|\n| a | failed, slowly |\n| b | failed, quickly |",
+            "| | Option 1 | Option 2 |\n|-|-|-|\n| Description | wait | mock |\n| Pros | simple | fast |",
+        ),
     ],
 )
-def test_a_list_without_a_label_or_titles_has_no_options(options: str) -> None:
-    assert report_findings(f"{HEAD}\n{options}\n{TAIL}") == [("blocker-options", "error")]
-    table = "| | Option 1 | Option 2 |\n|-|-|-|\n| Description | wait | mock |\n| Pros | simple | fast |"
-    assert report_findings(f"{HEAD}\n{options}\n\n{table}\n{TAIL}") == []
+def test_a_list_or_a_table_in_another_part_has_options_if_it_says_so(other: str, options: str) -> None:
+    titled = "".join(f"## {line.replace(': ', chr(10), 1)}\n" for line in HEAD.splitlines())
+    for head in (f"{HEAD}\n", f"{titled}## What I saw\n"):
+        assert report_findings(f"{head}{options}\n{TAIL}") == []
+        assert report_findings(f"{head}{other}\n{TAIL}") == [("blocker-options", "error")]
+        one = f"{head}Run 1: slow, failed\nRun 2: fast, failed\n\n{other}\n\nOptions:\n1. Wait: long\n{TAIL}"
+        assert report_findings(one) == [("blocker-options", "error")]
 
 
 @pytest.mark.parametrize(
@@ -324,11 +384,19 @@ def test_a_list_without_a_label_or_titles_has_no_options(options: str) -> None:
         "- Retry:\n- Buffer \u2192",
         "| | |\n|-|-|\n| A | |\n| B | |",
         "- A: <!-- x -->\n- B: &nbsp;",
+        "- Option A: 0.01\n- Option B: 1,000",
         "1. utils.py\n2. Deno 2.1",
         "Option A: vendor. Option B: upgrade.",
+        "1. **Vendor** \u2014 Trade-offs:\n2. **Upgrade** \u2014 TBD",
         "1. **Vendor** \u2014 Trade-offs: TBD\n2. Upgrade\n   - **Trade-offs:** n/a",
         "1. Vendor\n   - Pros:\n   - Cons:\n2. Upgrade\n   - **Pros:**\n   - **Cons:**",
+        "1. Copy the whole library\n   - Pros:\n   - Cons:\n2. Upgrade the whole library\n   - Pros:\n   - Cons:",
+        "#### Copy it\n\n##### Pros\n\n##### Cons\n\n#### Upgrade it\n\n##### Pros\n\n##### Cons",
+        "1. **Copy it**\n   - Pros: none\n   - Cons: TBD\n2. **Upgrade it**\n   - Pros: n/a\n   - Cons:",
+        "| Option | Pros | Cons |\n|-|-|-|\n| Copy the whole library | | |\n| Upgrade the whole library | | |",
+        "### Vendor\n\n**Pros**\n\n**Cons**\n\n### Upgrade\n\n**Pros**\n\n**Cons**",
         "1. Vendor\n   - Description: copy it\n   - Trade-offs:\n2. Upgrade\n   - Trade-offs:",
+        "| Option | Description | Trade-offs |\n|-|-|-|\n| A | vendor | |\n| B | upgrade | n/a |",
         "| # | Option | Pros | Cons |\n|-|-|-|-|\n| 1 | vendor | | |\n| 2 | upgrade | - | \u2026 |",
     ],
 )
@@ -342,7 +410,9 @@ def test_an_option_that_is_only_a_name_lacks_its_trade_off(options: str) -> None
     "texts", ["- Retry: {}\n- Buffer: {}", "- **Retry** is {}.\n- **Buffer** is {}.", "1. {}\n2. {}"]
 )
 @pytest.mark.parametrize("part", ["Options", "Recommendation"])
-def test_a_section_with_a_trade_off_for_each_option_is_theirs(part: str, title: str, names: str, texts: str) -> None:
+def test_a_section_of_trade_offs_that_names_each_option_is_theirs(
+    part: str, title: str, names: str, texts: str
+) -> None:
     parts = {"Options": f"\n{names.format('Retry uploads', 'Buffer')}", "Recommendation": "Buffer, as it lasts."}
 
     def filled(section: str) -> dict[str, str]:
@@ -354,11 +424,19 @@ def test_a_section_with_a_trade_off_for_each_option_is_theirs(part: str, title: 
 
     whole, half = texts.format("slow", "big"), texts.format("slow", "big").partition("\n")[0]
     assert findings(whole) == refinement_findings(*filled(whole).values()) == []
-    for section in (half, "It is slow.", "1. none\n2. TBD"):
+    for section in (half, "- Retry\n- Buffer", "1. Retry\n2. Buffer", "It is slow.", "1. none\n2. TBD"):
         assert {code for code, _ in findings(section)} == {"blocker-options"}, section
 
 
-@pytest.mark.parametrize("none", ["n/a", "**None**", "none: nothing else is possible", "TBD", "None (yet)"])
+def test_a_trade_off_is_of_the_option_with_its_whole_name() -> None:
+    options = "- Retry\n- Retry twice\n\nTrade-offs:\n- Retry twice: slow\n- Retry:"
+    assert report_findings(f"{HEAD}Options:\n{options} cheap\n{TAIL}") == []
+    assert report_findings(f"{HEAD}Options:\n{options}\n{TAIL}") == [("blocker-options", "error")]
+
+
+@pytest.mark.parametrize(
+    "none", ["(none other)", "n/a", "**None**", "none: nothing else is possible", "TBD", "None (yet)"]
+)
 @pytest.mark.parametrize(
     "lines", ["1. Retry: slow\n2. {}", "- Retry: slow\n- {}", "Option A: retry, slow\nOption B: {}"]
 )
@@ -376,12 +454,19 @@ def test_a_sentence_that_begins_with_none_lists_no_options(text: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
+        "- A: round to 0.01\n- B: round to 0.05",
         "- A: small but lossy\n- B: big and whole",
+        "Plan A: small but lossy\nPlan B: big and whole",
         "1. **Option A** - small but lossy\n2. **Option B** - whole one",
     ],
 )
 def test_words_behind_a_letter_may_be_a_trade_off(options: str) -> None:
     assert {severity for _, severity in report_findings(f"{HEAD}Options:\n{options}\n{TAIL}")} == {"warning"}
+
+
+def test_the_columns_of_a_table_tell_what_its_cells_are() -> None:
+    rows = "| Option | Trade-off |\n|-|-|\n| A | small |\n| B | large |"
+    assert report_findings(f"{HEAD}Options:\n\n{rows}\n\n{TAIL}") == []
 
 
 def test_labels_of_options_do_not_end_the_last_option() -> None:
@@ -395,9 +480,16 @@ def test_labels_of_options_do_not_end_the_last_option() -> None:
 
 PARTS_OF_OPTIONS = [
     "{name}\n- Pros: simple\n- Cons: slow\n",
+    "{name}:\n\n1. Benefits: simple; quick\n2. Costs: slow\n\n",
     "{name}\n  - \u2705 Pros:\n    - simple\n    - known\n  - \u274c Cons:\n    - slow\n",
+    "{name}\nPros: simple\nCons: slow\n",
+    "Option {n}: {name}\n- Pros: simple\n- Cons: slow\n\n",
     "Option {n}: {name}\n\n- Summary: again\n- Impact: none\n\n",
+    "- Option {n}: {name}\n- Advantages: simple\n- Disadvantages: slow\n",
+    "{n}. {name}\n- Pros: simple\n- Cons: slow\n",
     "{n}. {name}\n\n**Pros**\n- simple\n- known\n\n**Cons**\n- slow\n\n",
+    "**{name}**\n\n- **Pros**: simple\n- **Cons**: slow\n\n",
+    "**{name}**\n\n**Pros:** simple\n\n**Cons:** slow\n\n",
     "**Option {n}: {name}**\n\n**Pros**\n\n- simple\n- known\n\n**Cons**\n\n- slow\n\n",
     "### {name}\n\n### Pros and cons\n\nIt is simple, but slow.\n\n",
     "{name} (pros: simple; cons: slow)\n",
@@ -436,12 +528,15 @@ def test_a_table_without_the_names_of_options_lists_none() -> None:
     assert report_findings(f"{HEAD}Options:\n\n{columns}{TAIL}") == refinement_findings(columns) == []
     one = "| Criterion | Option A |\n|-|-|\n| Speed | slow |\n| Size | small |\n"
     assert refinement_findings(one) == [("options-too-few", "error")]
+    for corner in ("Criterion", ""):
+        row = f"| {corner} | UTF-8 | UTF-16 |\n|-|-|-|\n| Size | small | double |\n"
+        assert report_findings(f"{HEAD}Options:\n\n{row}{TAIL}") == refinement_findings(row) == []
     for lone in ("| # | Option | Speed |\n|-|-|-|\n| 1 | A | slow |\n", "| | Pros | Cons |\n|-|-|-|\n| A | a | b |\n"):
         assert refinement_findings(lone) == [("options-too-few", "error")]
 
 
 UNUSUAL: dict[str, tuple[str, str, str]] = {
-    "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "", ""),
+    "more words": ("Step: a\nTried: b\nWhy the cause is outside the task: c", "validation-step-missing", "warning"),
     "an indented list": (
         f"{HEAD}Options:\n    - wait, which costs a day\n    - mock it, which hides faults\n{TAIL}",
         "",
@@ -487,12 +582,21 @@ def test_an_unusual_layout_is_a_warning_at_most(text: str, code: str, severity: 
         ("The mirror is down.", True),
         ("Progress: stopped, as the mirror is down.", True),
         ("## Summary\n\nThe mirror\nis down", True),
+        ("- I cannot go on: the mirror is down", True),
         ("\u30df\u30e9\u30fc\u304c\u505c\u6b62\u3057\u3066\u3044\u308b", True),
         ("| Field | Value |\n|---|---|\n| Summary | The mirror is down |", True),
+        ("**The mirror is down.**", True),
         ("# Blocker\n\nThe mirror is down", True),
         ("## Problem: the mirror\n\n## Next steps\n", True),
         ("Blocked.", False),
         ("# Description: the mirror is down\n", True),
+        ("# Blocked: #31 Add a circuit breaker\n", False),
+        ("Blocked: #31 Add a circuit breaker\n=====\n", False),
+        ("## Summary\n", False),
+        ("A summary of the run\n-----\n", False),
+        ("Outcome: blocked\nWork item: #31 Add a circuit breaker", False),
+        ("**Work item number:** #31\n**Add a circuit breaker**", False),
+        ("| Name of the field | Value of the field |\n|---|---|\n| Outcome | blocked |\n| Work item | #31 |", False),
     ],
 )
 def test_a_paragraph_beside_the_labels_describes_and_a_title_does_not(lead: str, is_description: bool) -> None:
@@ -525,6 +629,7 @@ def test_the_number_of_an_option_recommends_it(choice: str, is_one: bool) -> Non
     [
         "#### Change the description\n\nClear, but slow.\n\n#### Guess a type\n\nFast, but wrong.",
         "#### Guess\n\nFast, but wrong.\n\n#### Option B: Change its type\n\nClear, but slow.",
+        "- two were weighed\n\n#### Guess\n\nFast, but wrong.\n\n#### Ask\n\nClear, but slow.",
     ],
 )
 def test_headings_below_that_of_the_options_are_options(options: str) -> None:
@@ -537,6 +642,15 @@ def test_headings_below_that_of_the_options_are_options(options: str) -> None:
     assert findings(options[options.rindex("####") :]) == [("blocker-options", "error")]
 
 
+def test_labels_below_the_heading_of_an_option_belong_to_the_option() -> None:
+    option = "### Option {}\n\n**Description:** Retry it.\n**Impact:** slow\n\n"
+    options = f"## Options\n\n{option.format('A')}{option.format('B')}"
+    rest = "## Recommendation\n\nA.\n\n"
+    assert report_findings(f"{HEAD}{options}{rest}## Impact\n\nUploads stay small.") == []
+    assert report_findings(f"{HEAD}{options}{rest}") == [("blocker-impact", "error")]
+    assert report_findings(f"{HEAD}{options}**Impact:** Uploads stay small.\n\n{rest}") == []
+
+
 @pytest.mark.parametrize("label", ["{}: {}", "**{}:** {}", "**{}**\n{}"])
 @pytest.mark.parametrize(
     "option", ["### Option {}: {}\n{}", "### {}. {}\n**Trade-offs:** {}", "### {}) {}\n- Pros: {}"]
@@ -545,17 +659,26 @@ def test_a_label_behind_the_headings_of_the_options_ends_them(option: str, label
     first, second = option.format("1", "Retry", "more code"), option.format("2", "Buffer", "more memory")
     choice, impact = label.format("Recommendation", "Retry, as it is in scope."), "## Impact\n\nUploads stay small."
     assert report_findings("\n\n".join((HEAD, "## Options", first, second, choice, impact))) == []
+    in_option = report_findings("\n\n".join((HEAD, "## Options", first, choice, second, impact)))
+    assert in_option == [("blocker-recommendation", "error")]
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "not a spec-gap",
+        "No spec-gap",
+        "It isn't a spec-gap",
         "spec-gap — spec-ambiguity",
         "spec-gap (or technical constraint)",
+        "technical_constraint",
         "spec_gap | technical-constraint",
+        "technical-constraint\nType: spec-gap",
+        "\n- technical-constraint\n- `external-dependency`",
+        "technical-constraint\n\n## Blocker 2\n\n**Type:** spec-gap",
     ],
 )
-def test_a_blocker_has_one_type(text: str) -> None:
+def test_a_blocker_has_one_type_that_its_author_affirms(text: str) -> None:
     lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Type": text}.items()]
     assert report_findings("\n".join(lines)) == [("blocker-type-unknown", "error")]
 
@@ -564,8 +687,8 @@ def test_a_blocker_has_one_type(text: str) -> None:
     "text",
     [
         "Technical constraint",
-        "technical_constraint",
         "`technical-constraint`",
+        "A technical constraint, I think.",
         "technical-constraint (caused by an external-dependency)",
         "`technical-constraint` (not a spec-gap)",
         "external-dependency\n\nTechnical constraint of the host, as said.",
@@ -598,31 +721,56 @@ def test_each_blocker_type_is_known_and_those_of_specifications_need_a_reference
 
 
 REFERENCES = [
+    'Spec reference: docs/specs/a.md, section "Reading": "A stream is read."',
     'Spec: docs/specs/a.md\nSection: Reading\nQuote: "A stream is read."',
+    "Spec reference:\n- File: `docs/specs/a.md`\n- Section: Reading\n- Quote: A stream is read.",
     "**Spec reference** — `docs/specs/a.md` § Reading\n\n> A stream is read.\n",
     "### Spec reference\n\ndocs/specs/a.md#reading says “A stream is read.”\n",
     'Reference: docs/specs/a.md, Reading: "A stream is read."',
+    'See docs/specs/a.md (section Reading), which says: "A stream is read."',
     'Spec: docs/specs/a.md, line 12 (Reading)\nQuote: "A stream is read."',
+    'Spec: `docs/specs/a.md`, lines 12-14, Reading\nQuote: "A stream is read."',
+    'Spec: docs/specs/a.md (p. 3, Reading)\nQuote: "A stream is read."',
+    'Spec reference: docs/specs/a.md: "A stream is read."\nSection: Reading',
+    'Spec reference: docs/specs/a.md: "A stream is read." **Section(s)**: Reading',
     "Spec reference: docs/specs/a.md, section Reading\n\n```text\nA stream is read.\n```\n",
+    "### Spec reference\n\ndocs/specs/a.md#reading says:\n\n~~~~\n  A stream\n\n  is read.\n~~~~\n",
     "Spec reference (file, section, quote): docs/specs/a.md → Reading → 'A stream is read.'",
+    'Spec reference: `docs/specs/a.md` \u203a Reading \u203a "A stream is read."',
     "| Spec | docs/specs/a.md |\n| Section | Reading |\n| Quote | A stream is read. |",
     'Spec reference: docs/specs/a.md, ## Reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, heading reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, subsection Reading: "A stream is read."',
+    'Spec reference: docs/specs/a.md, "Reading": "A stream is read."',
+    'Spec reference: "docs/specs/a.md", the "Reading" section: "A stream is read."',
     'Spec reference:\n\n- docs/specs/a.md\n- Reading\n- "A stream is read."',
     "Spec reference:\n\n- `docs/specs/a.md`\n- ## Reading\n- > A stream is read.\n",
     "Spec reference: docs/specs/a.md, section Reading. Quote: A stream is read.",
+    "Spec reference: docs/specs/a.md (Reading). Excerpt: A stream is read.",
     'Spec reference: file path, section name, and relevant quote: docs/specs/a.md, section Reading, "A stream."',
+    'Details: docs/specs/a.md is silent.\nSection: Reading\nQuote: "A stream is read."',
     "Spec: docs/specs/a.md\nSections:\n- Reading\n- Size\nQuote: A stream is read.",
     'Spec: docs/specs/a.md\nSection 2.1: "A stream is read."',
+    'Spec: docs/specs/a.md\nSection: Reading \u2014 "A stream is read"',
     'Spec: docs/specs/a.md\nSection: 2.1 "Reading"\nQuote: "A stream is read"',
     'Spec reference: `docs/specs/a.md`, sections "Reading" and "Size": "A stream is read"',
+    "Spec reference: `docs/specs/a.md`, \u00a73.2, \u201cA stream is read.\u201d",
+    'Spec reference: docs/specs/a.md, section "Reading", "A stream is read."',
+    'Spec reference: docs/specs/a.md, section 2.1, "A stream is read"',
     'Spec reference: docs/specs/a.md, section 2.1 "Reading"\n\n> A stream is read.\n',
     "Spec: docs/specs/a.md, the Reading section\nQuote: A stream is read.",
     "Spec reference: docs/specs/a.md, section Reading:\n> Type: a stream is read",
+    'Spec: docs/specs/a.md\nSection: No limits (new)\nQuote: "No limit."',
     "### Spec reference\n\ndocs/specs/a.md, section Reading\n\n> Options: a stream is read\n> Impact: none",
     'Spec reference: `specs/api.yaml`, `paths./users.get`: "A stream is read."',
+    'Spec reference: `docs/specs/a.md` / Reading / "A stream is read."',
+    'Spec reference: `docs/specs/a.md`, in Reading: "A stream is read."',
     'Spec reference: `docs/specs/a.md` `Reading` "A stream is read."',
+    'Spec reference: `docs/specs/a.md` **Reading**: "A stream is read."',
     'Spec reference: `docs/specs/a.md`, section "Reading": `A stream is read.`',
+    "Spec reference: `docs/specs/a.md`, `Reading`: `A stream is read.`",
     "Spec reference: `docs/specs/a.md` \u00a7 Reading: *A stream is read.*",
+    "Spec reference: docs/specs/a.md, section Reading \u2014 _A stream is read._",
     "Spec reference: docs/specs/a.md, section Reading\n\n`A stream is read.`\n",
     "### Spec reference\n\ndocs/specs/a.md, section Reading:\n\n    A stream is read.\n",
 ]
@@ -640,25 +788,60 @@ def test_a_spec_reference_passes_in_any_layout(text: str) -> None:
         "Spec reference: the spec",
         "Spec reference: docs/specs/a.md",
         'Spec reference: section Reading: "A stream is read."',
+        "Spec reference: docs/specs/a.md, section Reading",
         'Spec reference: docs/specs/a.md, section "Reading"',
+        'Spec reference: docs/specs/a.md, "Reading" section',
         'Spec reference: docs/specs/a.md, the "Reading" and "Size" sections',
         'Spec reference: docs/specs/a.md, section 2.1 "Roles and rights of members"',
+        'Spec reference: docs/specs/a.md \u00a7 2.1 "Roles and rights of members"',
+        'Spec reference: docs/specs/a.md, sections "Reading" and "Size"',
+        "Spec reference: docs/specs/a.md, sections \u201cReading\u201d,\n\u201cSize\u201d / \u201cEnd\u201d",
         'Spec: docs/specs/a.md\nSection: 2.1 "Roles and rights of members"',
+        'Spec: docs/specs/a.md\nSection: 2.1 "Roles and rights of members"\nQuote: none',
+        'Spec: docs/specs/a.md\nSection: 2.1 "Roles." and "Rights"\nQuote:',
+        'Spec: docs/specs/a.md\nSections:\n- "Reading"\n- 2 "Size"',
+        'Spec: docs/specs/a.md\n- Sections:\n  1. "Reading"\n  2. "Size"',
+        '| Spec | docs/specs/a.md |\n| Section | 2.1 "Roles and rights" |',
+        "Spec reference:\n\n| File | Section | Quote |\n|-|-|-|\n| docs/specs/a.md | Reading | |",
+        'Spec reference:\n\n| File | Section | Quote |\n|-|-|-|\n| docs/specs/a.md | \u2014 | "A stream is read." |',
         'Spec reference: File: docs/specs/a.md; Quote: "A stream is read."',
+        'Spec reference: File: docs/specs/a.md; Section: ; Quote: "A stream is read."',
         'Spec reference: docs/specs/a.md, section: "A stream is read."',
+        'Spec reference: "docs/specs/a.md", section Reading',
         'Spec reference: docs/specs/a.md, section Reading: "None"',
         "Spec reference: docs/specs/a.md, section Reading. Quote: TBD",
+        "Spec reference: docs/specs/a.md, section Reading\n\n```text\n\n```\n",
+        "Spec reference: docs/specs/a.md, section Reading\n\n```\nTBD\n```\n",
         'Spec reference: docs/specs/a.md, section Reading <!-- "A stream is read." -->',
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: None",
         "Spec: docs/specs/a.md\nSection: Reading\nQuote: N/A (the spec is silent)",
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: (none; the spec is silent)",
+        "Spec: docs/specs/a.md\nSection: Reading\nQuote: no relevant text",
+        "Spec reference: docs/specs/a.md, section Reading. Quote: not specified",
         'Spec: docs/specs/a.md\nSection: None (a new one is needed)\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md\nSection: None\nQuote: "A stream is read."',
         "Spec: docs/specs/<name>.md\nSection: <relevant sections>\nQuote: <relevant text from spec>",
         'Spec reference: file path, section name, and relevant quote.\nSpec: docs/specs/a.md\nQuote: "A stream."',
+        'Spec reference: File path, section name, and relevant quote: docs/specs/a.md, "A stream is read."',
         'Spec reference: docs/specs/a.md, section Reading\nBlocker: "Stream" may mean a file.',
+        'Spec reference: section Reading: "A stream is read."\nDetails: src/a.py cannot be written.',
+        'Spec reference: docs/specs/a.md: "A stream is read."\nProblem: Section Reading is unclear.',
+        'Spec: docs/specs/a.md, README.md\nQuote: "A stream is read."',
+        'Spec:\n- docs/specs/a.md\n- `docs/specs/b.md`\n- "A stream is read."',
         'Spec: docs/specs/a.md (#31)\nQuote: "A stream is read."',
         'Spec: docs/specs/a.md, line 12\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md, line 12 (#31)\nQuote: "A stream is read."',
+        'Spec: docs/specs/a.md\nSection: unknown\nQuote: "A stream is read."',
         'Spec reference: `docs/specs/a.md:42`: "A stream is read."',
+        'Spec reference: docs/specs/a.md:10-20: "A stream is read."',
         'Spec reference: `docs/specs/a.md#L12`: "A stream is read."',
+        'Spec reference: docs/specs/a.md, Line 42: "A stream is read."',
+        'Spec reference: docs/specs/a.md (L10-L20): "A stream is read."',
+        'Spec: docs/specs/a.md\nSection: lines 10-20\nQuote: "A stream is read."',
+        'Spec reference: `docs/specs/a.md`, section TBD: "A stream is read."',
+        'Spec reference: docs/specs/a.md, section unknown: "A stream is read."',
         'Spec reference: docs/specs/a.md, no section: "A stream is read."',
+        "Spec reference: docs/specs/a.md, section Reading\nQuote: (no quote, the spec is silent)",
     ],
 )
 def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
@@ -674,20 +857,30 @@ def test_a_spec_reference_with_a_missing_part_is_an_error(text: str) -> None:
         "What: ",
         "| Type ",
         "1. a 2. ",
+        "x or ",
         "**a** ",
         "Type\n\n",
         "- a\n",
+        "a\n- Pros: ",
         "Plan A: Pros:\n",
         "1. Pros (",
         "## 4.1 Plan A\n",
+        "Pros/",
         "Spec: a.md-.md-",
+        "the A ",
+        "(What) ",
+        "[Why] a\n",
         "Spec: `a`\n```\n",
         "> Fix: a\n\n",
+        "- 1. ",
         "<b>Fix</b>",
         "**a: ",
         "a |-\n",
+        "#\n",
         "\u00a7 2, ",
         'Section: "a" ',
+        '"a", ',
+        "Section:\n- ",
     ],
 )
 def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:
@@ -697,3 +890,15 @@ def test_a_hostile_summary_does_not_hold_up_the_check(unit: str) -> None:
         review_findings(text)
 
     assert not grows_too_fast(check, 20_000, noticed=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Retry {} times", "Retry" + " it" * 30 + " {}"])
+def test_many_trade_offs_in_a_section_of_their_own_do_not_hold_up_the_check(name: str) -> None:
+    def check(size: int) -> None:
+        names = [name.format(number) for number in range(size)]
+        texts = "".join(f"- {each}: slow\n" for each in names)
+        listed = "".join(f"- {each}\n" for each in names)
+        report_findings(f"Options:\n{listed}\nTrade-offs:\n{texts}")
+
+    assert not grows_too_fast(check, 400, noticed=0.05)

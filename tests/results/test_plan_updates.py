@@ -1,11 +1,12 @@
 """A later version of a plan on GitHub: what is updated, what stays, what is closed, and what stops it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
-from support.stage import NO_LEASE, Stage, codes
+from support.stage import NO_LEASE, Stage, codes, staged
 
 from accord.engine.receipts import Outcome
 
@@ -14,6 +15,24 @@ CHANGED = task("a", title="Another title", objective="Something else.")
 
 def path_of(stage: Stage, number: int) -> str:
     return f"/repos/{stage.repository}/issues/{number}"
+
+
+def test_one_changed_title_changes_one_issue(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b", "a")))
+    receipt = stage.apply(plan({**task("a"), "title": "Another title"}, task("b", "a")))
+    assert [issue["title"] for issue in stage.snapshot()] == ["Another title", "Do b"]
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, NO_LEASE + 1)
+    (entry,) = [entry.as_json() for entry in receipt.operations if entry.op == "update-work-item"]
+    assert entry == {"op": "update-work-item", "key": "a", "status": "done", "target": "1", "parts": ["title"]}
+
+
+def test_an_update_of_a_plan_leaves_type_status_and_labels_of_people(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    labels = ["task:implement", "status:in-progress", "priority:medium", "complexity:low", "help wanted"]
+    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=labels)
+    stage.apply(plan({**task("a"), "labels": [*TASK_LABELS[:2], "priority:high", "complexity:low"]}))
+    (issue,) = stage.snapshot()
+    assert issue["labels"] == ["complexity:low", "help wanted", "priority:high", "status:in-progress", "task:implement"]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +118,12 @@ def test_an_item_that_a_person_reopens_is_not_closed_again(
     assert code in codes(receipt)
 
 
+def test_a_result_that_only_updates_says_nothing_about_other_items(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b")), run_key="k")
+    receipt = stage.apply(plan(update=[update(1, labels=["priority:low"])]), run_key="k", closes_vanished=True)
+    assert (receipt.writes, codes(receipt) - {"label-not-there"}) == (NO_LEASE + 1, {"label-kept"})
+
+
 def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(stage: Stage) -> None:
     stage.apply(plan(task("a"), refinement("b")))
     result = plan(update=[update(1, labels=["area: web"]), update(2, labels=["priority:medium"])])
@@ -114,6 +139,13 @@ def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(s
     assert second == {"task:refinement", "status:pending", "priority:medium"}
 
 
+def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
+    for priority in ("high", "low"):
+        stage.apply(plan(update=[update(1, labels=[f"priority:{priority}"])]), run_key="k")
+    assert "priority:low" in stage.snapshot()[0]["labels"]
+
+
 def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b"), task("c", "a")))
     blocker = stage.get(path_of(stage, 2))["id"]
@@ -121,6 +153,16 @@ def test_a_dependency_of_a_person_stays_when_the_plan_drops_its_own(stage: Stage
     receipt = stage.apply(plan(task("a"), task("b"), task("c")))
     assert stage.snapshot()[2]["blocked_by"] == [2]
     assert [entry.op for entry in receipt.operations if entry.op == "remove-dependency"] == ["remove-dependency"]
+
+
+@pytest.mark.slow
+def test_without_native_dependencies_the_list_in_the_body_follows_the_plan(tmp_path: Path) -> None:
+    with staged(tmp_path, native_dependencies=False) as stage:
+        stage.apply(plan(task("a"), task("b"), task("c", "a")))
+        stage.apply(plan(task("a"), task("b"), task("c", "b")))
+        body = stage.get(path_of(stage, 3))["body"]
+        assert ("Blocked by #1" in body, "Blocked by #2" in body) == (False, True)
+        assert stage.apply(plan(task("a"), task("b"), task("c", "b"))).writes == 0
 
 
 def test_a_dry_run_shows_the_difference_of_each_item(stage: Stage) -> None:
@@ -240,6 +282,12 @@ def test_only_work_items_are_closed_and_updated(stage: Stage, labels: list[str],
     assert (found, receipt.writes) == (set() if writes else refused, writes and NO_LEASE + writes)
     allowed = stage.apply(result, reaches_any_issue=True)
     assert not refused & codes(allowed)
+
+
+def test_an_item_that_a_plan_made_is_closed_without_its_labels_too(stage: Stage) -> None:
+    stage.apply(plan(task("a")))
+    stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=[])
+    assert stage.apply(plan(close=["1"])).outcome is Outcome.APPLIED
 
 
 OWN = plan(task("a"), task("b"))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.plans import plan, task, update
-from support.stage import NO_LEASE, Stage, insert_issues, staged
+from support.reviews import FINDING, comment, needs_changes, post, review_stage
+from support.stage import FIRST_LEASE, NO_LEASE, Stage, insert_issues, staged
 
 from accord.engine.receipts import Outcome
 
@@ -80,3 +81,17 @@ def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path: Path) ->
         rest = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert rest.outcome is Outcome.APPLIED
         assert len(stage.issues()) == 85
+
+
+def test_a_review_of_fifty_comments_on_lines_costs_the_requests_of_one_with_five(tmp_path: Path) -> None:
+    costs = []
+    with review_stage(tmp_path) as stage:
+        for count in (5, 50):
+            stage.server.reset()
+            result = needs_changes(*(comment("src/long.txt", 1 + n % 6, f"{FINDING}\n\n{n}") for n in range(count)))
+            first = post(stage, result)
+            assert first.details["review"]["inline"] == count
+            again = post(stage, result)
+            assert again.outcome is Outcome.UNCHANGED
+            costs.append(((first.reads, first.writes), (again.reads, again.writes)))
+    assert costs == [((7, FIRST_LEASE + 2), (7, 0))] * 2

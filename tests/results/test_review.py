@@ -262,7 +262,6 @@ def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
     assert "head-moved" in codes(receipt)
     assert reviews(stage)[0]["commit_id"] == receipt.details["review"]["commit"] == old
     assert [c["place"] for c in receipt.details["review"]["comments"]] == ["inline", "body"]
-    assert status(stage) == ["status:review"]
 
 
 @pytest.mark.slow
@@ -277,6 +276,33 @@ def test_an_approval_reaches_a_later_head_only_when_that_commit_is_named(stage: 
         assert bool(commit) or "already-reviewed" in codes(again)
     assert post(stage, approve(), commit=later).outcome is Outcome.APPLIED
     assert [(one["commit_id"], one["state"]) for one in reviews(stage)] == [(read, "DISMISSED"), (later, "APPROVED")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [(approve(), "APPROVED"), (needs_changes(comment("added.txt", 1)), "CHANGES_REQUESTED")],
+)
+def test_a_review_of_an_older_head_is_posted_there_and_moves_no_work_item(
+    stage: Stage, result: dict[str, Any], state: str
+) -> None:
+    read = head(stage)
+    push(stage, "accord/1", "later.txt", "Later\n")
+    receipt = post(stage, result, commit=read)
+    assert (receipt.outcome, "head-moved" in codes(receipt)) == (Outcome.APPLIED, True)
+    assert [(review["commit_id"], review["state"]) for review in reviews(stage)] == [(read, state)]
+    assert status(stage) == ["status:review"]
+
+
+@pytest.mark.slow
+def test_findings_that_are_posted_already_move_no_work_item_whose_pull_request_has_a_later_head(stage: Stage) -> None:
+    read, result = head(stage), needs_changes(comment("added.txt", 1))
+    assert post(stage, result, commit=read).outcome is Outcome.APPLIED
+    push(stage, "accord/1", "later.txt", "Later\n")
+    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=["task:implement", "status:review"])
+    for commit in ("", read):
+        again = post(stage, result, commit=commit)
+        assert (again.outcome, again.writes, status(stage)) == (Outcome.UNCHANGED, 0, ["status:review"])
 
 
 @pytest.mark.slow

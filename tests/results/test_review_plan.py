@@ -330,6 +330,17 @@ def test_a_path_with_an_addition_that_may_be_a_folder_has_no_link(path: str, *, 
     assert ("/absent.py#L3)" in review(needs_changes(comment(path, 3))).review.body) is has_link
 
 
+def test_a_path_that_resembles_one_of_the_diff_is_reported_with_it() -> None:
+    notes = draft(
+        needs_changes(
+            comment("src/aa.py", 1), comment("src/b.py", 1), comment("docs/other.md", 1), comment("b/src/a.py", 1)
+        )
+    ).notes
+    found = list(near_paths(notes, DIFF))
+    assert [(finding.code, finding.path) for finding in found] == [("path-not-in-diff", "/review/comments/0/path")]
+    assert "`src/a.py`" in found[0].hint
+
+
 @pytest.mark.parametrize(
     ("path", "changes", "near"),
     [

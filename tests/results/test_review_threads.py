@@ -299,6 +299,11 @@ def test_a_thread_without_a_finding_is_ended_once_and_never_against_a_person(
     assert bool(gone_threads([thread(1, 3, **about)], [])) == is_to_do
 
 
+def test_a_thread_with_a_finding_is_not_gone() -> None:
+    kept = thread(1, 3)
+    assert gone_threads([kept, thread(2, 4)], [kept]) == [thread(2, 4)]
+
+
 @pytest.mark.parametrize(
     ("about", "done", "text"),
     [
@@ -361,11 +366,19 @@ def test_the_line_is_githubs_or_follows_from_the_changes(made: ReviewThread, hea
     assert list(place.lines) == lines
 
 
+def test_changes_are_read_only_for_threads_that_need_them() -> None:
+    texts = {finding_text(FINDING)}
+    outdated = began(line=None, is_outdated=True)
+    threads = [began(), outdated, replace(outdated, original_commit="c" * 40), began("What: else", line=None)]
+    assert unlocated_commits(threads, texts, [], NEW, NEW) == ["c" * 40, OLD]
+    assert read(outdated, files=None).location == Location("a.py", None)
+
+
 def test_changes_are_read_for_threads_of_the_same_text_or_file_the_open_ones_first() -> None:
     outdated = began("What: else", line=None, is_outdated=True)
     ended = replace(outdated, original_commit="d" * 40, is_resolved=True)
     same = replace(began(line=None), original_commit="c" * 40, path="b.py")
-    threads = [began(), same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
+    threads = [same, outdated, ended, replace(outdated, path="c.py", original_commit="e" * 40)]
     assert unlocated_commits(threads, {finding_text(FINDING)}, {"a.py"}, NEW, NEW) == [OLD, "c" * 40, "d" * 40]
 
 

@@ -16,6 +16,7 @@ from accord.core.findings import Finding
 from accord.core.kinds import check_document
 from accord.results.bodies import read_body
 from accord.results.labels import CREATION_RULES
+from accord.results.scope_entries import crossing_entries
 
 Case = tuple[Any, str, str]
 
@@ -406,6 +407,10 @@ UNLABELLED = (
 STEERING = "diff --git a/AGENTS.md b/AGENTS.md\n--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-a\n+b\n"
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     (plan(task("a", "#5"), close=["5"]), [("closed-reference", "/create/0/blockedBy/0")]),
+    (
+        plan(task("b-c"), task("a", out_of_scope="- x/b — owned by b-c.\n- x/a (owned by b-c)\n- x/c (owned by a d)")),
+        [("unknown-reference", "/create/1/body")],
+    ),
     (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
     (
         plan(
@@ -423,10 +428,32 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
             task("d", "b", in_scope="- lib/\n- lib/y.py", out_of_scope="None"),
             task("e", in_scope="- web/*.py"),
             task("f", in_scope="- web/x.md"),
-            task("g", in_scope="- app/z.py"),
-            task("h", in_scope="- app/"),
         ),
-        [("shared-scope", f"/create/{i}/body") for i in (1, 3, 6)],
+        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/3/body")],
+    ),
+    (
+        plan(
+            task("a", in_scope="- `**/*.py`"),
+            task("b", in_scope="- src/x/"),
+            task("c", in_scope="- src/x*/deep/\n- src/[x]*/"),
+            task("d", in_scope="- Makefile\n- docs/a.md\n- web/*.ts\n- web/**/test_*.rs"),
+            task("e", "a", in_scope="- web/x_*.rs\n- lib/"),
+            task("f", in_scope="- `**/*.c`", out_of_scope="- lib/\n- src/"),
+            task("g", "a", in_scope="- app/", out_of_scope="- `**/*.c`"),
+        ),
+        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body"), ("shared-scope", "/create/2/body")],
+    ),
+    (
+        plan(
+            task("a", in_scope="- `docs/**/*.md`\n- LICENSES\n- `src/*/a.py`\n- `**/*.cs`\n- .github"),
+            task("b", in_scope="- `docs/v1.2`"),
+            task("c", "b", in_scope="- `**/x.py`"),
+            task("d", "c", in_scope="- src/profile"),
+            task("e", "d", in_scope="- src/My.Tests"),
+            task("f", "e", in_scope="- `.*/*.yml`"),
+            task("g", "f", in_scope="- LICENSE\n- .gitignore\n- `docs/a.txt`\n- Dockerfile"),
+        ),
+        [("shared-scope", f"/create/{i}/body") for i in (1, 2, 3, 4, 5)],
     ),
     *((report("blocked", text), [("blocker-description", "/summary")]) for text in UNLABELLED),
     *((report("validation-failure", text), [("validation-step-missing", "/summary")]) for text in UNLABELLED),
@@ -653,6 +680,7 @@ MESSAGES = [
     (plan(MISSPELT, task("bb-task")), "unknown-reference", "Did you mean `bb-task`?"),
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by #bcd)")), "unknown-reference", "Did you mean `#b-cd`?"),
     (plan(task("b-cd"), task("a", out_of_scope="- x (owned by `#bcd`)")), "unknown-reference", "Did you mean `#b-cd`?"),
+    (plan(task("b-c"), task("a", out_of_scope="- x/a (owned by b-c)")), "unknown-reference", "Did you mean `#b-c`?"),
     (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
     (plan(task("a"), task("b", "task-2")), "unknown-reference", "a tempID of this result: `a`."),
     (plan(task("bb-task", "bbtask")), "unknown-reference", "nor a work item number. Use a number like 42."),
@@ -676,7 +704,7 @@ MESSAGES = [
     (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
     *(
         (blocked_with("spec-gap", text), "blocker-type-unknown", "Did you mean `spec-gap`?")
-        for text in ("spec-gpa", "specgap", "`SPECGAP`")
+        for text in ("spec-gpa", "specgap", "spec_gap", "`SPEC_GAP`, I think")
     ),
     (
         plan(labelled(task("a"), "task:refinement", *TASK_LABELS[1:])),
@@ -799,3 +827,13 @@ def test_many_titles_in_a_scope_list_take_time_in_proportion_to_them() -> None:
         assert not read_body(task_body(in_scope="a:\n" * size)).scopes[0].paths
 
     assert not grows_too_fast(read, 10_000, noticed=0.1)
+
+
+def test_a_glob_beside_many_files_takes_time_in_proportion_to_them() -> None:
+    assert not grows_too_fast(lambda size: crossing_entries(["**", *map(str, range(size))]), 16_000, noticed=0.1)
+
+
+def test_each_of_two_globs_is_compared_with_entries() -> None:
+    entries = [f"{i}.{kind}" for i in range(10_500) for kind in ("py", "c")]
+    found = crossing_entries(["*.py", "*.c", *entries])
+    assert len(found["*.py"]) == len(found["*.c"]) > 0

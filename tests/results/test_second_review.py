@@ -9,6 +9,7 @@ from support.reviews import (
     ITEM,
     NEW,
     PULL,
+    answer,
     approve,
     comment,
     hide,
@@ -19,6 +20,7 @@ from support.reviews import (
     reviews,
     snapshot,
     threads,
+    warn,
 )
 from support.stage import LEASE, Stage, codes
 
@@ -85,6 +87,37 @@ def test_only_new_findings_are_posted_and_gone_ones_are_resolved_with_a_reply(st
     assert snapshot(stage) == before
 
 
+def test_a_finding_has_one_comment_and_one_thread_in_whatever_way_its_place_is_written(stage: Stage) -> None:
+    ways = [("src/long.txt", 1), ("b/src/long.txt", 1), ("src/long.txt:1", None), ("./src/long.txt#L1-L3", None)]
+    receipt = post(stage, needs_changes(*(comment(path, line) for path, line in ways)))
+    assert (counts(receipt), receipt.details["review"]["repeated"]) == ((1, 0, 0, 0, 0, 0), 3)
+    again = post(stage, needs_changes(*(comment(path, line) for path, line in ways)))
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    later = push(stage, NEW + "one more\n")
+    for path, line in ways[1:]:
+        assert counts(post(stage, needs_changes(comment(path, line)), commit=later))[3] == 1, path
+
+
+def test_a_finding_in_other_words_keeps_its_thread_on_a_moved_and_rewritten_line(stage: Stage) -> None:
+    post(stage, needs_changes(TWO))
+    later = push(stage, "first\n" + NEW.replace("line three\n", "line 3, again\nand more\n"))
+    reworded = {**TWO, "line": 4, "body": TWO["body"].replace("off by one", "it is off by one")}
+    receipt = post(stage, needs_changes(reworded), commit=later)
+    assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
+    assert [len(texts) for texts in said(stage)] == [1]
+
+
+def test_comments_on_files_keep_their_threads_and_those_in_the_body_are_listed_again(stage: Stage) -> None:
+    on_file, in_body = comment("src/long.txt", 15), comment("no/such.txt", 1)
+    assert counts(post(stage, needs_changes(on_file, in_body))) == (0, 1, 1, 0, 0, 0)
+    later = push(stage, NEW + "one more\n")
+    receipt = post(stage, needs_changes(on_file, in_body), commit=later)
+    assert counts(receipt) == (0, 0, 1, 1, 0, 0)
+    assert len(threads(stage)) == 1
+    last = push(stage, NEW + "two more\n")
+    assert counts(post(stage, approve(), commit=last)) == (0, 0, 0, 0, 0, 1)
+
+
 @pytest.mark.parametrize("token", ["", JOB])
 def test_a_thread_that_a_person_ended_stays_so_and_its_finding_is_in_the_body(stage: Stage, token: str) -> None:
     adapter = stage.adapter(token=token)
@@ -102,6 +135,16 @@ def test_a_thread_that_a_person_ended_stays_so_and_its_finding_is_in_the_body(st
     last = push(stage, NEW + "two more\n")
     assert counts(post(stage, approve(), commit=last, adapter=adapter)) == (0, 0, 0, 0, 0, 0)
     assert [len(thread["comments"]) for thread in threads(stage)] == [1, 1]
+
+
+def test_a_thread_in_which_a_person_wrote_gets_one_reply_and_stays_open(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    answer(stage, threads(stage)[0], "I see this differently.")
+    for number in (1, 2):
+        later = push(stage, NEW + "more\n" * number)
+        assert counts(post(stage, approve(), commit=later))[-1] == 0
+    assert states(stage) == [False]
+    assert [text[:19] for text in said(stage)[0][1:]] == ["I see this differen", "No longer found at "]
 
 
 def test_a_token_that_may_not_resolve_replies_once_and_says_so(stage: Stage) -> None:
@@ -173,6 +216,18 @@ def test_a_token_that_graphql_forbids_posts_the_review_and_ends_no_thread(
     assert [len(texts) for texts in said(stage)] == [1, 1, 1]
 
 
+def test_where_github_does_not_tell_what_is_resolved_threads_are_kept_and_none_is_ended(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    later = push(stage, NEW + "one more\n")
+    monkeypatch.setattr("accord.github.graphql.graphql_path", lambda _: "/no-graphql")
+    receipt = post(stage, needs_changes(ONE, THREE), commit=later)
+    monkeypatch.undo()
+    assert (counts(receipt), "threads-not-resolved" in codes(receipt)) == ((1, 0, 0, 1, 0, 0), True)
+    assert [len(texts) for texts in said(stage)] == [1, 1, 1]
+
+
 def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -> None:
     first = post(stage, needs_changes(ONE, TWO))
     before = snapshot(stage)
@@ -185,6 +240,13 @@ def test_the_same_findings_at_the_same_head_are_not_posted_again(stage: Stage) -
 @pytest.mark.parametrize(
     ("result", "other"),
     [
+        *(
+            pytest.param(approve(warn(path, line)), approve(warn(other, more)), marks=pytest.mark.matrix)
+            for path, line, other, more in (
+                ("no/such.txt", 1, "no/such.txt", 2),
+                ("no/such.txt", None, "no/other.txt", None),
+            )
+        ),
         (needs_changes(ONE, comment("no/such.txt", 1)), needs_changes(ONE, comment("no/such.txt", 2))),
         (approve(summary="It is right."), approve(summary="It is right, and tested.")),
     ],
@@ -197,6 +259,15 @@ def test_a_review_with_comments_in_its_body_is_not_posted_again_under_another_ru
     assert (again.outcome, again.writes, "review-repeated" in codes(again)) == (Outcome.UNCHANGED, 0, True)
     assert again.details["review"]["id"] == first.details["review"]["id"]
     assert post(stage, other).details["review"]["id"] != first.details["review"]["id"]
+
+
+def test_a_limit_moves_the_rest_to_the_body_and_the_next_review_posts_them(stage: Stage) -> None:
+    result = needs_changes(warn("src/long.txt", 1), ONE, TWO, THREE)
+    assert counts(post(stage, result, max_comments=2)) == (2, 0, 2, 0, 0, 0)
+    assert said(stage) == [[ONE["body"]], [TWO["body"]]]
+    assert THREE["body"] in reviews(stage)[0]["body"]
+    later = push(stage, NEW + "one more\n")
+    assert counts(post(stage, result, commit=later, max_comments=2)) == (2, 0, 0, 2, 0, 0)
 
 
 def test_a_thread_that_is_deleted_meanwhile_does_not_stop_the_review(stage: Stage) -> None:

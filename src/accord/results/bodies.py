@@ -65,6 +65,7 @@ _MORE_OWNERS = r"[*_`]*(?:\]\([^()\s]{0,200}\))?(?:[ \t]*[,&][ \t]*|[ \t]+)(?:an
 _OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[`]*#")
 _OWNERS = re.compile(rf"{_OWNED_BY.pattern}{_OWNER_WORD}(?:{_MORE_OWNERS}#{_OWNER_WORD})*")
 _OWNER = re.compile(rf"#({_OWNER_WORD})")
+_BARE_OWNER = re.compile(rf"(?i:owned by) (?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 
@@ -197,7 +198,9 @@ def has_marker(body: str, name: str, token: str, **fields: str) -> bool:
 def name_owners(text: str, numbers: Mapping[str, int], names: Set[str] | None = None) -> str:
     """Rewrite ``owned by #temp-3`` and ``owned by #a and #b`` to the items' numbers, outside of code.
 
-    Unknown names stay. ``names`` are all names of the plan, if ``numbers`` has only some of them so far.
+    Unknown names stay.
+
+    ``names`` are all names of the plan, if ``numbers`` has only some of them so far.
     """
     known = numbers.keys() if names is None else names
 
@@ -222,10 +225,13 @@ def owners_in(text: str, names: Set[str]) -> list[str]:
     return [owner for owner in all_owners(text, names) if owner in names] if _OWNED_BY.search(text) else []
 
 
-def all_owners(text: str, names: Set[str]) -> list[str]:
-    """Return every owner of a text outside of code, one of these names or not, as ``name_owners`` reads it."""
+def all_owners(text: str, names: Set[str], *, is_bare: bool = False) -> list[str]:
+    """Return every owner of a text outside of code, one of these names or not, as ``name_owners`` reads it.
+
+    Those that ``is_bare`` have no sign, so that it leaves them as they are.
+    """
     found: list[str] = []
-    owned, owner = _owner_patterns(frozenset(names))
+    owned, owner = (_BARE_OWNER, _BARE_OWNER) if is_bare else _owner_patterns(frozenset(names))
 
     def collect(part: str) -> str:
         for place in owned.finditer(part):

@@ -146,18 +146,18 @@ def _has_sentences(section: Section) -> bool:
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     # imported here: their patterns take as long as ten bodies
     from accord.results.layouts import unwrapped_text
-    from accord.results.options import read_options
+    from accord.results.options import labelled_options, trade_off_gaps
 
     options = body.find(OPTIONS)
     if options is None:
         return
     others = (each for each in body.sections if each.level == options.level and each is not options)
     texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
-    found = read_options(*map(unwrapped_text, texts))
-    if len(found.found) < 2:
-        message = f"`Options` lists {len(found.found)} of at least two options."
+    found = labelled_options(*map(unwrapped_text, texts)).found
+    if len(found) < 2:
+        message = f"`Options` lists {len(found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
-    for message, is_sure in found.gaps:
+    for message, is_sure in trade_off_gaps(found):
         if is_sure:
             yield Finding("trade-off-missing", message, path, hint="Add its advantages and its costs.")
         else:
@@ -165,6 +165,7 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
+    """Find what the author of a body left of the template."""
     criteria = {section.line for section in body.below(CRITERIA)}
     for section in body.sections:
         pattern = _PLACEHOLDER_IN_SPEC if is_same(section.title, SPEC_REFERENCE.title) else _PLACEHOLDER
@@ -185,6 +186,7 @@ def _check_placeholders(body: Body, path: str) -> Iterator[Finding]:
 
 
 def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
+    """Return the message and the hint for a section that is missing."""
     wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:
         if is_same(section.title, heading.title):
@@ -208,5 +210,6 @@ def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
 
 
 def _source_of(body: Body, top: Section) -> str:
+    """Return the text below the heading of a section, with the sections in it."""
     end = next((each.line - 1 for each in body.sections if each.line > top.line and each.level <= top.level), None)
     return "\n".join(body.text.replace("\r\n", "\n").split("\n")[top.line : end])

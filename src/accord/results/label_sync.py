@@ -143,10 +143,7 @@ def plan_labels(
         names = [name.casefold() for name in (entry.name, *entry.aliases)]
         here = [by_name[name] for name in names if name in by_name]
         found, others = (here[0] if here else None), here[1:]
-        wanted, action = Label(entry.name, entry.description, entry.color), CREATED
-        if found:
-            action = RENAMED if found.name != wanted.name else UPDATED if found != wanted else UP_TO_DATE
-        actions.append(LabelAction(wanted.name, action, wanted, found))
+        actions.append(_action(Label(entry.name, entry.description, entry.color), found))
         kept |= {entry.name.casefold(), found.name.casefold() if found else ""}
         for alias in others:
             message = f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed."
@@ -162,6 +159,13 @@ def plan_labels(
     gone = ({name.casefold() for name in ours} - left | {name.casefold() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings
+
+
+def _action(wanted: Label, found: Label | None) -> LabelAction:
+    if found is None:
+        return LabelAction(wanted.name, CREATED, wanted)
+    action = RENAMED if found.name != wanted.name else UPDATED if found != wanted else UP_TO_DATE
+    return LabelAction(wanted.name, action, wanted, found)
 
 
 def apply_labels(

@@ -30,6 +30,7 @@ _SEPARATED = (
 )
 _AT_START = re.compile(_SEPARATED)
 _IN_LINE = re.compile(rf"(?<=[.!?;|)\]\u3002])[ \t]+{_SEPARATED}")
+_BEFORE_COLON = re.compile(r"(?<![^\n;|])([^\n:\uff1a;|]{1,80})[:\uff1a]")
 _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
@@ -47,20 +48,11 @@ _BARE_TABLE = re.compile(
 )
 _BARE_ROW = re.compile(r"^(?![ \t]*\|)", re.MULTILINE)
 """A table without a bar in front of its head, and the beginning of such rows."""
+_HEADING = re.compile(r"^\#{1,6}[ \t]", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _QUOTE = re.compile(r"(?:^[ \t]*(?:(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+)*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ALERT = re.compile(r"[ \t]*>[ \t]*\[!\w+\]")
 """The first line of a note as GitHub shows it, which quotes nothing."""
-
-OPTION_WORDS = frozenset(("option", "options", "alternative", "alternatives", "choice", "choices"))
-_OPTION_WORD = r"(?:option|alternative|choice|approach)"
-_TITLE = re.compile(
-    rf"(?:^{LEAD.pattern}|(?<=[.;][ \t]))[*_]{{0,3}}{_OPTION_WORD}[ \t]+\(?(?P<sign>[1-9A-Ha-h])"
-    r"(?=\)?[*_]{0,3}(?:[ \t]*[:\uff1a.(\u2013\u2014-]|[ \t]*$)|[*_])"
-    rf"|^[ \t]*\|(?=(?:[^|\n]{{0,80}}\|){{0,2}}[ \t*_]{{0,9}}{_OPTION_WORD}[^\n]*\n(?=[ \t|:]*-)[ \t|:-]+$)",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""The beginning of the title of an option, such as ``### Option A``, or of a table of options."""
 
 _VISIBLE = re.compile(r"[^\r\n]")
 _RULE = re.compile(r"(?=[ \t|:]*-)[ \t|:-]+")
@@ -83,7 +75,9 @@ class _Label(Frozen):
     depth: int = 0
     mark: str = ""
     phrase: str = ""  # of a label that begins a line
+    level: int = 0  # of a heading, 0 for every other label
     end: int = -1  # where a cell of a table ends its text
+    is_entry: bool = False  # of a part without a label of its own
 
 
 class Reading(Frozen):
@@ -91,6 +85,8 @@ class Reading(Frozen):
 
     parts: Mapping[str, str]
     free: str
+    hinted: frozenset[str]
+    """The parts that a phrase before a colon mentions without being a label: their text may be there."""
     is_labelled: bool
     """Whether the author surely uses labels: then each part that lacks one is missing."""
     outside: str
@@ -126,17 +122,22 @@ def unwrapped_text(text: str) -> str:
     return _BARE_TABLE.sub(lambda table: _BARE_ROW.sub("| ", table[0]), text)
 
 
-def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading:
+def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: Sequence[int] = ()) -> Reading:
     """Split a text at its labels outside of code and quotations.
 
-    Labels in the list of the part ``whole`` belong to its entries. Titles of options are in the place of its label.
+    Labels in the list of the part ``whole`` belong to its entries. Of those without its label, ``entries`` are the
+    starts.
     """
     shown = blank_code(text)
-    outside = _QUOTE.sub(lambda quote: quote[0] if _ALERT.match(quote[0]) else _VISIBLE.sub(" ", quote[0]), shown)
-    labels, sure = _all_labels(outside, vocabulary, whole)
-    if whole and not any(whole in label.parts for label in labels):
-        labels += _titles(outside, whole)
-    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole)
+    labels, sure = _all_labels(_without_quotations(shown), vocabulary, whole)
+    top = min(label.start for label in labels) if len(sure) > 1 else len(shown)  # a quote above all labels has some
+    outside = shown[:top] + _without_quotations(shown[top:])
+    if outside != _without_quotations(shown):
+        labels, sure = _all_labels(outside, vocabulary, whole)
+    labels = [label for label in labels if label.start not in entries]
+    labels += (_Label((whole,), start, start, is_entry=True) for start in entries)
+    known = {label.start for label in labels}
+    labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
     parts = dict[str, str]()
     free = [shown[: labels[0].start] if labels else shown]
     for label, following in zip(labels, [*(label.start for label in labels[1:]), len(text)], strict=False):
@@ -144,22 +145,20 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "") -> Reading
         for part in label.parts:
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
         free.append(shown[end:following])
+    others = (hit for hit in _BEFORE_COLON.finditer(outside) if hit.start() not in known)
+    before_colons = [{*_words(hit[1])} for hit in others]
+    hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
     free_text = "\n\n".join(part for part in free if part.strip())
-    return Reading(parts, free_text, len(sure) > 1, outside)
+    return Reading(parts, free_text, frozenset(hinted), len(sure) > 1, outside)
 
 
-def _titles(text: str, whole: str) -> list[_Label]:
-    titles, tables = list[_Label](), list[_Label]()
-    for hit in _TITLE.finditer(text):
-        label, sign, count = _Label((whole,), hit.start(), hit.start()), hit["sign"], len(titles)
-        if not sign:
-            tables.append(label)
-        elif sign.lower() in (str(count + 1), chr(ord("a") + count)):
-            titles.append(label)
-    return titles if len(titles) > 1 else tables
+def _without_quotations(text: str) -> str:
+    """Put blanks in place of quotations; every other character keeps its position."""
+    return _QUOTE.sub(lambda quote: quote[0] if _ALERT.match(quote[0]) else _VISIBLE.sub(" ", quote[0]), text)
 
 
 def _all_labels(text: str, vocabulary: Vocabulary, whole: str) -> tuple[list[_Label], set[str]]:
+    """Return all labels of a text, and the parts that surely have one."""
     labels = list(_line_labels(text, vocabulary))
     if len({part for label in labels for part in label.parts}) < _LABELS_IN_LINES:
         labels += _labels_in_lines(text, vocabulary)
@@ -174,17 +173,17 @@ def _all_labels(text: str, vocabulary: Vocabulary, whole: str) -> tuple[list[_La
     return labels, sure
 
 
-def _parts_of(phrase: str, vocabulary: Vocabulary, is_any: bool = False, *, is_marked: bool = True) -> tuple[str, ...]:
+def _parts_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool = True) -> tuple[str, ...]:
     """Return the part that a phrase is the label of, or several that it joins; none for any other text."""
-    joined = [_part_of(piece, vocabulary, is_any, is_marked) for piece in _JOINT.split(phrase)]
+    joined = [_part_of(piece, vocabulary, is_marked=is_marked) for piece in _JOINT.split(phrase)]
     if all(joined):
         return tuple(dict.fromkeys(joined))
-    part = _part_of(phrase, vocabulary, is_any, is_marked)
+    part = _part_of(phrase, vocabulary, is_marked=is_marked)
     return (part,) if part else ()
 
 
-def _part_of(phrase: str, vocabulary: Vocabulary, is_any: bool, is_marked: bool) -> str:
-    """Return the part that the first or the last word of a phrase names; if ``is_any``, any word of it.
+def _part_of(phrase: str, vocabulary: Vocabulary, *, is_marked: bool) -> str:
+    """Return the part that the first or the last word of a phrase names.
 
     A phrase that is not marked as a label, by bold or as a heading or a cell, is one if it has at most two words, is a
     question, or has a conjunction behind its first word; it could be a sentence before a colon otherwise.
@@ -195,7 +194,6 @@ def _part_of(phrase: str, vocabulary: Vocabulary, is_any: bool, is_marked: bool)
         return ""
     is_label = is_marked or len(words) < 3 or words[0] in _QUESTIONS
     names = {words[0], words[-1]} if is_label else {words[0]} if words[1] in _CONJUNCTIONS else set()
-    names |= {*words} if is_any else set()
     return next((name for name, known in vocabulary.items() if not known.isdisjoint(names)), "")
 
 
@@ -204,11 +202,11 @@ def _words(phrase: str) -> list[str]:
     return _WORD.findall(phrase.casefold().replace("\u2019", "'").replace("_", " ").replace("-of-", " of "))
 
 
-def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
+def _without_nested(labels: Sequence[_Label], whole: str, text: str) -> list[_Label]:
     """Leave out labels below the entries of a part, such as the impact of one option.
 
-    A label behind that part is of an entry if its own part has another label, before or behind it, or if it is deeper
-    in a list or has several words there.
+    A label behind that part is of an entry if its own part has another label, before or behind it, if it is deeper in
+    a list or has several words there, or if it is below the heading of an entry.
     """
     kept, known = list[_Label](), set[tuple[str, ...]]()
     last_starts = {label.parts: label.start for label in labels}
@@ -216,13 +214,27 @@ def _without_nested(labels: Sequence[_Label], whole: str) -> list[_Label]:
         last = kept[-1] if kept else label
         is_alone = label.parts not in known and label.start == last_starts[label.parts]
         is_listed = label.depth >= last.depth + 2 or (label.mark and not last.mark and " " in label.phrase.strip())
-        if whole not in last.parts or label.parts == last.parts or (is_alone and not is_listed):
-            kept.append(label)
-            known.add(label.parts)
+        is_behind = whole in last.parts and label.parts != last.parts
+        is_below = is_behind and is_alone and last.level > 0 and not label.level
+        if is_behind and (not is_alone or is_listed or (is_below and _is_in_entry(label, labels, last, text))):
+            continue
+        kept.append(label)
+        known.add(label.parts)
     return kept
 
 
+def _is_in_entry(label: _Label, labels: Sequence[_Label], last: _Label, text: str) -> bool:
+    """Return whether a label is below the heading of an entry: another entry follows, or others have such a label."""
+    heads = [*_HEADING.finditer(text, last.text, label.start)]
+    following = _HEADING.search(text, label.text)
+    if not heads or (following and following[0].count("#") > last.level):
+        return bool(heads)
+    same = [each.start for each in labels if each.parts == label.parts and last.start < each.start < label.start]
+    return bool(same) and same[-1] < heads[-1].start()
+
+
 def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> Iterator[_Label]:
+    """Yield the labels with which lines and cells begin."""
     lines = text.splitlines(keepends=True)
     start, top = 0, -1
     for i, line in enumerate(lines):
@@ -236,21 +248,23 @@ def _line_labels(text: str, vocabulary: Vocabulary, *, is_any: bool = False) -> 
 
 
 def _line_label(line: str, following: str, start: int, vocabulary: Vocabulary, is_any: bool) -> _Label | None:
-    if (lead := LEAD.match(line)) is None:
+    lead = LEAD.match(line)
+    if lead is None:
         return None
-    begin, depth = lead.end(), len(lead["indent"].expandtabs(4))
+    begin, depth, level = lead.end(), len(lead["indent"].expandtabs(4)), (lead["heading"] or "").count("#")
     rest = line[begin : begin + 4 * _LABEL_CHARS].rstrip()
     for pattern in (_BOLD, _IN_BRACKETS, _AT_START):
         hit = pattern.match(rest)
-        if hit and (parts := _parts_of(hit["phrase"], vocabulary, is_any, is_marked=pattern is not _AT_START)):
-            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", hit["phrase"])
+        if hit and (parts := _parts_of(hit["phrase"], vocabulary, is_marked=is_any or pattern is not _AT_START)):
+            return _Label(parts, start, start + begin + hit.end(), depth, lead["mark"] or "", hit["phrase"], level)
     underline = following if rest[:1].isupper() and _UNDERLINE.fullmatch(following.strip()) else None
-    if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (lead["heading"] or underline is not None):
+    if not rest[-1:].isalnum() or len(rest) > _LABEL_CHARS or not (level or underline is not None):
         return None
-    is_marked = bool(lead["heading"] or (underline or "").strip())
-    if not (parts := _parts_of(rest, vocabulary, is_marked=is_marked)):
+    level = level or (2 if underline and underline.strip() else 0)
+    if not (parts := _parts_of(rest, vocabulary, is_marked=level > 0)):
         return None
-    return _Label(parts, start, start + len(line) + len("" if lead["heading"] else underline or ""), depth)
+    end = start + len(line) + len("" if lead["heading"] else underline or "")
+    return _Label(parts, start, end, depth, level=level)
 
 
 def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: Vocabulary) -> Iterator[_Label]:
@@ -262,8 +276,7 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
     has_head = top + 1 < len(lines) and is_table_rule(lines[top + 1])
     heads = [_parts_of(lines[top][slice(*cell)], vocabulary) for cell in _cells(lines[top])] if has_head else []
     is_by_column = len({*filter(None, heads)}) > 1
-    beside = " ".join(lines[top][slice(*cell)].strip() for cell in [*_cells(lines[top])][1:])
-    if has_head and (i == top + 1 or (i == top and (is_by_column or (beside.isalpha() and beside.istitle())))):
+    if has_head and (i == top + 1 or (i == top and (is_by_column or not _is_row(lines[top])))):
         return
     if is_by_column:
         for (begin, end), parts in zip(cells, heads, strict=False):
@@ -273,12 +286,19 @@ def _row_labels(lines: Sequence[str], i: int, top: int, start: int, vocabulary: 
         yield _Label(parts, start, start + cells[1][0], end=start + cells[-1][1])
 
 
+def _is_row(head: str) -> bool:
+    """Return whether the head of a table is a part and its text, and not the names of its columns."""
+    text = " ".join(head[slice(*cell)].strip() for cell in [*_cells(head)][1:])
+    return not (text.isalpha() and text.istitle())
+
+
 def is_table_rule(line: str) -> bool:
     """Return whether a line of a table divides its head from its rows."""
     return _RULE.fullmatch(line.strip()) is not None
 
 
 def _cells(line: str) -> Iterator[tuple[int, int]]:
+    """Yield where each cell of a row begins and ends."""
     bars = [bar.start() for bar in re.finditer(r"\|", line)]
     ends = bars[1:] if line.rstrip().endswith("|") else [*bars[1:], len(line)]
     return ((begin + 1, end) for begin, end in zip(bars, ends, strict=False))
@@ -288,5 +308,5 @@ def _labels_in_lines(text: str, vocabulary: Vocabulary, *, is_any: bool = False)
     """Yield labels in the middle of lines: in bold, or at the beginning of a sentence, before a colon or a dash."""
     for pattern in (_BOLD, _IN_LINE):
         for hit in pattern.finditer(text):
-            if parts := _parts_of(hit["phrase"], vocabulary, is_any, is_marked=pattern is _BOLD):
+            if parts := _parts_of(hit["phrase"], vocabulary, is_marked=is_any or pattern is _BOLD):
                 yield _Label(parts, hit.start(), hit.end())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from accord.core.texts import is_placeholder
@@ -20,8 +19,12 @@ MOST_ALTERNATIVES = 64
 _LINES = re.compile(r"[:#]L?([1-9][0-9]{0,8})(?:[:C\u2013-]{1,2}L?[0-9]{1,9}){0,3}\Z")
 _LONGEST_LINES = 60
 _WORD = re.compile(r"\((?!\S+/)[^()]*\)(?=[\s,;]|\Z)|[,;]|(?:[^\s,;{]|\{[^{}]*\}|\{)+")
+_REFERENCE = re.compile(r"(?<!\S)\[([^\[\]\s,\"'./]*[./][^\[\]\s,\"']*)\](?:\[[^\[\]]*\])?(?![^\s,;:])")
+_HTML_CODE = re.compile(r"<(code|kbd|samp|tt)>([^<>`]+)</\1>", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"[#/]|\.\./|\w+:|\Z")
 """Targets of links that are not files below the top of the repository, as far as they tell."""
+
+_ADDRESS = re.compile(r"\A\w+://[^/]*/|\A(?:\.{1,2}/)+|[?#].*", re.DOTALL)
 
 SYMBOL = re.compile(r"(?<=\w)(\.\w+)(?:::|[#:](?=[A-Za-z_])).*", re.DOTALL)
 """A part of a file, behind its extension: ``a.py::test_b``, ``a.py:Parser.read`` or ``a.md#limits``."""
@@ -33,7 +36,6 @@ NO_PATH = re.compile(
     rf"://|\A(?:\[*[!\"\u2018]|--|www\.|\d+(?:\.\d+)+\Z)|\A\[[^\]]*\][\[(]|\w\([^/()]*\)\Z|\||{_CUT.pattern}|{_SET.pattern}"
 )
 """Signs of addresses, options, numbers, patterns, links, calls, alternatives, and names that are cut off."""
-_UNREAD = re.compile(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}")
 _REST = re.compile(r"(?<![^/])(?:\u2026|\.{3})(?![^/])")
 """Dots in the place of a name, for all files and folders there."""
 _EMPHASISED = re.compile(
@@ -53,15 +55,6 @@ _WHOLE = re.compile(r"\.|\*{1,2}(?:/\*{1,2})*")
 _ESCAPE = re.compile(r"\\([^A-Za-z0-9\s])")
 _BRACES = re.compile(r"\{([^{},|]*[,|][^{}]*)\}")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-BETWEEN = frozenset(["", ",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
-_DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
-_TITLED = re.compile(
-    r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
-    r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
-)
-"""Words, then in brackets or behind a dash what may be their paths."""
-_LIKE_FILE = re.compile(r"\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
-"""Words in a description that name a file or a folder, and no attribute of an object such as ``Parser.read_all``."""
 OWNED = re.compile(r"owned by `?#[^\s`)]+`?", re.IGNORECASE)
 
 
@@ -70,16 +63,24 @@ def is_part(word: str) -> bool:
     return SYMBOL.search(posixpath.basename(read_place(word)[0])) is not None
 
 
+def is_unread(word: str, *, is_out: bool) -> bool:
+    """Return whether a word that is not read stands for paths: it is cut off, has alternatives, or is a part of one."""
+    return (is_out and is_part(word)) or re.search(rf"[|{{]|{_CUT.pattern}|{_SET.pattern}", word) is not None
+
+
 def _with_code(text: str) -> str:
-    """Return an entry with code in place of links, by their targets, which may say more than texts."""
+    """Return an entry with code in place of HTML and of links, by their targets, which may say more than texts."""
     for link in reversed(read_inlines(text, {})) if "](" in text else ():
         if link.kind == "link" and not re.match(r"[\w/]", text[link.start - 1 : link.start]):
             label, target = text[link.start + 1 : link.label_end].strip("`*"), unquote(link.address or "")
             name = label if _ELSEWHERE.match(target) else target
             is_part = " " not in name and ("/" in name or target.endswith(f"/{name}"))
             is_name = is_part or name == target or names_file(name)
-            text = f"{text[: link.start]}`{name}`{text[link.end :]}" if is_name else text
-    return text
+            ends = [re.split(r"/+", each)[::-1] for each in (read_place(label)[0], _ADDRESS.sub("", target))]
+            is_other = bool(target) and names_file(label) and any(a != b for a, b in zip(*ends, strict=False))
+            code = f"`{name}` !" if is_other else f"`{name}`"
+            text = f"{text[: link.start]}{code}{text[link.end :]}" if is_name else text
+    return _HTML_CODE.sub(r"`\2`", _REFERENCE.sub(r"`\1`", text))
 
 
 def entry_words(text: str) -> Iterator[tuple[str, bool]]:
@@ -155,56 +156,3 @@ def read_place(path: str, line: int | None = None) -> tuple[str, int | None]:
     path = (path if "/" in path else path.replace("\\", "/")).removeprefix("./") or path[:1]
     found = _LINES.search(path, max(0, len(path) - _LONGEST_LINES))
     return (path[: found.start()], line or int(found[1])) if found else (path, line)
-
-
-def head_letters(words: Sequence[tuple[str, bool]], *, is_out: bool) -> dict[int, str]:
-    """Return the letters of a head's words: those outside of brackets and in front of a description."""
-    letters: dict[int, str] = {}
-    depth = 0
-    for i, (word, is_marked) in enumerate(words):
-        if depth or word.startswith("("):
-            depth = max(0, depth + (0 if is_marked else word.count("(") - word.count(")")))
-        elif word in _DESCRIPTION and {*letters.values()} - {","}:
-            break
-        else:
-            letters[i] = _letter(word, is_marked, is_out=is_out)
-            if letters[i] in "PS" and word.endswith(":"):
-                break
-    return letters
-
-
-def _letter(word: str, is_marked: bool, *, is_out: bool) -> str:
-    """Return a letter for the form of a word.
-
-    It is a path in code or of a file, words with a slash, unread, a label, a name in code or of a file, a separator, or
-    a word.
-    """
-    if word in BETWEEN:
-        return ","
-    is_whole = not (is_out and is_part(word))
-    if is_whole and (paths := paths_of(word, is_marked)):
-        return "P" if is_marked or names_file(paths[0]) or word.endswith("/") else "S"
-    if word.startswith(("!", '["')) or ("/" in word and (not is_whole or _UNREAD.search(word))):
-        return "U"
-    if word.endswith(":"):
-        return ":"
-    is_named = is_marked or FILE_NAME.fullmatch(word) is not None or word.isupper()
-    return "N" if is_named and is_whole and paths_of(word, is_marked, is_name=True) else "w"
-
-
-def mentioned_paths(words: Sequence[str]) -> Iterator[str]:
-    """Yield the paths in a description, except for those behind ``see``."""
-    split = [each.strip("*_`'\"").rstrip(".:") for word in words for each in re.split(r"[\s(),;]+", word) if each]
-    for before, each in pairwise(["", *split]):
-        for path in paths_of(each, is_marked=False) if before.casefold() != "see" else ():
-            if each.endswith("/") or (names_file(path) and _LIKE_FILE.fullmatch(path)):
-                yield path
-
-
-def with_colon(text: str) -> str:
-    """Return an entry with a colon behind its words if paths are all that its brackets, or its dash, hold."""
-    if (titled := _TITLED.fullmatch(text)) is None or OWNED.fullmatch(titled[3] or ""):
-        return text
-    words = [each for each in entry_words(OWNED.sub("", titled[2] or titled[3])) if each[0] not in BETWEEN]
-    are_paths = all((is_marked or names_file(word)) and paths_of(word, is_marked) for word, is_marked in words)
-    return f"{titled[1]}: {titled[2] or titled[3]}{titled[4] or ''}" if are_paths and words else text

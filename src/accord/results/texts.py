@@ -15,7 +15,7 @@ from accord.text.hidden import hidden_edits, strip_hidden
 from accord.text.markers import defuse
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
-from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line
+from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
 from accord.text.words import as_message, message_edits
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ def posted_body(text: str, secrets: Redactor, policy: PostingPolicy) -> Sanitise
     safe, markers = defuse(sanitised.text)
     counts = {**sanitised.counts, "markers": sanitised.counts.get("markers", 0) + markers} if markers else None
     return Sanitised(safe.rstrip(), counts or sanitised.counts)
+
+
+def posted_message(text: str, secrets: Redactor, policy: PostingPolicy) -> str:
+    """Sanitise the text of a commit message, in which no backtick protects anything."""
+    return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets, policy=policy).text.strip()
 
 
 def with_safe_texts(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:

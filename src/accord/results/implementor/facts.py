@@ -43,9 +43,8 @@ from accord.results.implementor.commit import (
 )
 from accord.results.labels import KEEPALIVE, Category, has_listener
 from accord.results.status import find_work_item, require_writable, status_if_clear
-from accord.results.texts import TextSanitizer
+from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
-from accord.text.sanitise import sanitise_plain
 
 if TYPE_CHECKING:
     from accord.results.models import ImplementorResult
@@ -204,7 +203,6 @@ def _describe(
     own = own_paths_in(file_at(git, found.base, REGISTRY_PATH.as_posix()))
     whole = audit_paths((change.path for change in changed), own[1], agent_files=own[0])
     runs = _runs_on(git, found)
-    workflows = git.attempt("grep", "-h", "-I", "-e", "", found.base, "--", ".github/workflows").stdout
     has_author, is_bot = options.author not in ("", DEFAULT_AUTHOR), not state.identity.is_person
     return Branch(
         git,
@@ -230,9 +228,14 @@ def _describe(
         made=read_commit(git, commit, is_bot=is_bot, has_author=has_author) if changes else None,
         is_replacement=bool(made and made.made),
         marked=tuple(marked_files(patch)),
-        has_keepalive=has_listener(KEEPALIVE, workflows.decode("utf-8", "replace")),
+        has_keepalive=has_listener(KEEPALIVE, _workflows_at(git, found.base)),
         protected=(*whole.steering, *whole.protected),
     )
+
+
+def _workflows_at(git: Git, base: str) -> str:
+    """Return the text of a commit's workflows."""
+    return git.attempt("grep", "-h", "-I", "-e", "", base, "--", ".github/workflows").stdout.decode("utf-8", "replace")
 
 
 def _runs_on(git: Git, found: BranchFacts) -> tuple[str, ...]:
@@ -248,8 +251,8 @@ def commit_message(
         subject = f"{options.commit_prefix}: {subject[:1].lower()}{subject[1:]}"
     if len(subject) > _SUBJECT_CHARS:
         subject = subject[: _SUBJECT_CHARS - 1].rstrip() + "…"
-    text = sanitise_plain(summary.replace("\r\n", "\n"), secrets=options.redact, policy=options.policy).text.strip()
-    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text.replace("\r\n", "\n")).strip()
+    text = posted_message(summary, options.redact, options.policy).replace("\r\n", "\n")
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text).strip()
     co_authors = [f"Co-authored-by: {name}" for name in options.co_authors]
     made_on = [f"{name}: {at}" for name, at in ((CONFLICT_TRAILER, conflict), (BASE_TRAILER, base)) if at]
     trailers = [f"{ITEM_TRAILER}: #{facts.issue.number}", *made_on, f"Accord-Run: {facts.token}", *co_authors]

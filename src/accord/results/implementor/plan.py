@@ -202,6 +202,7 @@ def plan_refused_push(plan: RevisionPlan, facts: RevisionFacts, problem: Refused
 
 
 def _plan_request(facts: RevisionFacts, text: str, refusal: Refused) -> RevisionPlan:
+    """Plan the comment and the label by which a work item asks for a person; nothing for an older result."""
     asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
         return asked
@@ -216,14 +217,14 @@ def _plan_comment(facts: RevisionFacts, outcome: str, summary: str, runs: Sequen
     comment, number = our_comment(facts, facts.comments or ()), facts.issue.number
     earlier = [*(runs_in(comment.body, OUTCOME) if comment else ()), *runs]
     is_written = comment is not None and has_marker(comment.body, OUTCOME, facts.token)
-    head, marker = _HEADS[outcome], _marker(OUTCOME, facts, earlier)
-    body = f"**{head}**\n\n{_shortened_text(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
+    body = outcome_comment(outcome, summary, facts, earlier)
     write = WriteComment(f"#{number}", skipped_if(is_written), comment, body, number=number)
     moves = _plan_move(facts, TARGETS[outcome], is_settled=is_written) if outcome in TARGETS else ()
     return RevisionPlan((write, *moves))
 
 
 def _is_older_than_comment(facts: RevisionFacts) -> bool:
+    """Return whether our comment on the work item is about a later result."""
     comment = our_comment(facts, facts.comments or ())
     return comment is not None and facts.token in runs_before(comment.body, OUTCOME)
 
@@ -279,6 +280,7 @@ def _first_paths(paths: Sequence[str]) -> str:
 
 
 def _path_list(paths: Sequence[str], sanitizer: TextSanitizer) -> str:
+    """Return a list of paths in Markdown."""
     lines = [f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN]]
     more = len(paths) - _PATHS_SHOWN
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
@@ -307,7 +309,15 @@ def pull_body(
     return "\n\n".join(filter(None, [notice, shown, rest]))
 
 
+def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: Iterable[str] = ()) -> str:
+    """Return the one comment that reports why a work item is not done."""
+    head = _HEADS[outcome]
+    marker = _marker(OUTCOME, facts, earlier)
+    return f"**{head}**\n\n{_shortened_text(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
+
+
 def _notice_of(branch: Branch, sanitizer: TextSanitizer) -> str:
+    """Return what people read first in the pull request, empty without a conflict."""
     paths = branch.conflict.paths if branch.conflict else branch.marked
     onto = as_code(branch.conflict.onto) if branch.conflict else "another change, whose markers are still there"
     shown = [_path_as_code(path, sanitizer) for path in paths]
@@ -340,6 +350,7 @@ def _base_findings(facts: RevisionFacts, pull: Pull | None) -> Iterator[Finding]
 
 
 def _branch_findings(branch: Branch, name: str) -> list[Finding]:
+    """Return the warnings about a conflict, and about earlier results that are replaced."""
     if branch.is_replacement:
         message = f"The patch was not made on `{name}`, so its files replace those of earlier results there."
         return [warning("result-replaced", message, "/patch", hint="Take lost parts from the branch's history.")]

@@ -20,13 +20,13 @@ from accord.core.texts import is_template, line_end_findings
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, marked_files, marker_findings, patch_findings
 from accord.git.steering import audit_paths
-from accord.results.contents import SENTENCE_WORDS, reference_gaps, says_something, word_count
+from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
 from accord.results.layouts import Reading, read_parts, unwrapped_text, vocabulary_of
-from accord.results.options import Options, read_options
+from accord.results.options import Options, labelled_options, option_starts, options_among, trade_off_gaps
 from accord.results.scope_entries import Scopes, is_in_scope
 from accord.text.markdown import unfenced_text
-from accord.text.outline import seen_text
+from accord.text.outline import blank_code
 
 if TYPE_CHECKING:
     from accord.results.models import ImplementorResult
@@ -54,13 +54,25 @@ _VALIDATION = vocabulary_of(
         "step": "step failed failing validation check command",
     }
 )
+_LABEL_WORDS = frozenset[str]().union(*_PARTS.values(), *_VALIDATION.values())
 _ANY_TYPE = re.compile(
-    r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ _-]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
+    r"(?<![\w-])(?:" + "|".join(name.replace("-", "[ -]") for name in BLOCKERS) + r")(?![\w-])", re.IGNORECASE
 )
+_TYPE_LINE = re.compile(rf"^[^\w\n]{{0,9}}({_ANY_TYPE.pattern})(?![ \t]*\w)", re.IGNORECASE | re.MULTILINE)
 _REMARK = re.compile(r"(?<=[\w`*\"'])[ \t]*\((?!(?:or|and)\b)[^()\n]*\)")
+_SEVERAL_TYPES = re.compile(r"[a-z]+[-_][a-z]+[`*_\"']{0,2}(?: *[|/,&] *| (?:or|and) )[`*_\"']{0,2}[a-z]+[-_][a-z]+")
+_TYPE_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+")
+_NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b")
 _NUMBER = re.compile(r"\s*([0-9]{1,2})[.)]\s*")
 _RECOMMENDED = re.compile(r"[(\[*_](?:recommended|preferred)[)\]*_]", re.IGNORECASE)
 """The mark of the option that the author recommends."""
+
+_TITLE = re.compile(
+    r"\A(?=\W*block)(?:(#{1,6})[ \t][^\n:]*:[^\n]*[^\s.!?\u3002][ \t]*\n(?![^\0]*^\1[ \t])"
+    r"|[^\n]*[^\s.!?\u3002][ \t]*\n=+[ \t]*\n)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A heading above all others such as ``# Blocked: #31``: its label has no text but the title's."""
 
 _SIDE = re.compile(r'\A(?:.* )?"?[a-z]/')
 """The part of a header before the path: of a pair, before the second one."""
@@ -73,14 +85,7 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
 
 def findings_without_repository(result: ImplementorResult) -> list[Finding]:
     """Check a result that is not applied: the repository would tell which files steer agents, now the text does."""
-    found = implementor_findings(result)
-    headers = header_names((result.patch or "").encode("utf-8", "surrogateescape"))
-    paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]
-    if steering := audit_paths(paths, agent_files=shipped_registry().steering_patterns).steering:
-        shown = ", ".join(f"`{path}`" for path in steering[:10])
-        message = f"The patch changes steering files: {shown}. `accord apply` asks a person instead of pushing it."
-        found.append(warning("steering-file", message, "/patch", hint="Leave them out, or let a person review them."))
-    return found
+    return [*implementor_findings(result), *_steering_findings(result.patch or "")]
 
 
 def summary_findings(result: ImplementorResult) -> list[Finding]:
@@ -124,41 +129,58 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
         yield Finding("patch-invalid", message, "/patch", hint=hint)
 
 
+def _steering_findings(patch: str) -> Iterator[Finding]:
+    """Warn of files that steer agents or tools, as far as the text of a patch tells: a repository adds its own."""
+    headers = header_names(patch.encode("utf-8", "surrogateescape"))
+    paths = [name if key.startswith((b"rename", b"copy")) else _SIDE.sub("", name) for key, name in headers]
+    if steering := audit_paths(paths, agent_files=shipped_registry().steering_patterns).steering:
+        shown = ", ".join(f"`{path}`" for path in steering[:10])
+        message = f"The patch changes steering files: {shown}. `accord apply` asks a person instead of pushing it."
+        yield warning("steering-file", message, "/patch", hint="Leave them out, or let a person review them.")
+
+
 def _check_blocked(summary: str) -> Iterator[Finding]:
     """Check the parts of a blocker's summary; one without labels gets the template, and is not lost."""
     summary = unfenced_text(dedent(unwrapped_text(summary)).strip())
-    reading = read_parts(summary, _PARTS, whole="options")
+    below_title = _TITLE.sub("", summary)
+    reading, options = _read_blocker(below_title)
     if not reading.is_labelled:
         message, hint = _label_gaps(reading, "Type", "Description", "Options", "Recommendation", "Impact")
         yield warning("blocker-description", message, "/summary", hint=hint)
         return
-    blocker = _blocker_type(reading)
+    blocker = _blocker_type(reading, summary.removesuffix(below_title) + reading.outside)
     yield from _check_type(blocker)
-    described = _ANY_TYPE.sub("", f"{reading.free}\n{reading.parts.get('type', '')}")
-    if not reading.has("description") and word_count(seen_text(described)) < SENTENCE_WORDS:
+    behind_type = _ANY_TYPE.sub("\n", reading.parts.get("type", "").strip(), count=1).partition("\n")[2]
+    if not reading.has("description") and not any(map(has_sentence, (reading.free, behind_type))):
         message = "The summary does not describe the blocker."
         hint = "Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary", hint=hint)
-    options = _options(reading)
     yield from _check_options(options)
     number = _NUMBER.fullmatch(reading.parts.get("recommendation", ""))  # in Markdown, an entry without text
     has_choice = reading.has("recommendation") or (number and 0 < int(number[1]) <= len(options.found))
     if not has_choice and not _RECOMMENDED.search(reading.parts.get("options", "")):
         hint = "Add `Recommendation: …` with the best option and the reason."
-        yield Finding("blocker-recommendation", "The summary has no recommendation.", "/summary", hint=hint)
+        yield _gap("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
     if not reading.has("impact"):
         hint = "Add `Impact: …` with what happens if the blocker stays."
-        yield Finding("blocker-impact", "The summary names no impact.", "/summary", hint=hint)
+        yield _gap("blocker-impact", "The summary names no impact.", hint, reading, "impact")
     if blocker in SPEC_BLOCKERS:
         yield from _check_spec(reading)
 
 
 def _label_gaps(reading: Reading, *lines: str) -> tuple[str, str]:
+    """Return the message and the hint for a text with one label at most, by the lines that it needs."""
     found = [line for line in lines if line.lower() in reading.parts]
     labels = f"only the label `{found[0]}`" if len(found) == 1 else "no labels"
     *most, last = (f"`{line}:`" for line in lines if [line] != found)
     message = f"The summary has {labels}, so accord cannot tell whether it is complete."
     return message, f"Add the lines {', '.join(most)} and {last}."
+
+
+def _gap(code: str, message: str, hint: str, reading: Reading, *parts: str) -> Finding:
+    """Return an error for missing parts; a warning where other labels may name each of them."""
+    is_hinted = reading.hinted.issuperset(parts) and not reading.parts.keys() & set(parts)
+    return Finding(code, message, "/summary", Severity.WARNING if is_hinted else Severity.ERROR, hint=hint)
 
 
 def _check_type(blocker: str | None) -> Iterator[Finding]:
@@ -171,21 +193,48 @@ def _check_type(blocker: str | None) -> Iterator[Finding]:
         yield Finding("blocker-type-unknown", f"Unknown blocker type `{blocker[:60]}`.", "/summary", hint=hint)
 
 
-def _blocker_type(reading: Reading) -> str | None:
-    """Return the type on the line of its label, else one that the text mentions; all if they differ, None without."""
-    labelled = _REMARK.sub("", reading.parts.get("type", "")).strip(" \t\n`*_\"'.|[]").split("\n", 1)[0].lower()
-    types = dict.fromkeys(re.sub("[ _]", "-", name) for name in _ANY_TYPE.findall(labelled))
-    if not labelled:
-        types = dict.fromkeys(re.sub("[ _]", "-", name.lower()) for name in _ANY_TYPE.findall(reading.outside)[:1])
-    return ", ".join(types) or labelled.strip("`*_\"'. |") or None
+def _blocker_type(reading: Reading, visible: str) -> str | None:
+    """Return the type after the label, else one that the text mentions; None without either, and all if they differ."""
+    text = _REMARK.sub("", reading.parts.get("type", "").lower())
+    labelled = text.strip(" \t\n`*_\"'.|[]").split("\n", 1)[0]
+    if _SEVERAL_TYPES.match(labelled) or len(_types(_ANY_TYPE, labelled)) > 1:
+        return labelled
+    if len(types := _types(_TYPE_LINE, text)) > 1:
+        return ", ".join(types)
+    named = _ANY_TYPE.search(labelled or visible)
+    if named and not (labelled and _NEGATION.search(labelled, 0, named.start())):
+        return named[0].lower().replace(" ", "-")
+    word = _TYPE_WORD.match(labelled)
+    return word.group() if word else labelled.strip("`*_\"'. |") or None
+
+
+def _types(pattern: re.Pattern[str], text: str) -> dict[str, None]:
+    return dict.fromkeys(name.replace(" ", "-") for name in pattern.findall(text))
+
+
+def _read_blocker(text: str) -> tuple[Reading, Options]:
+    """Return the parts of a blocker's summary, and its options: if no label holds them, titles that count do."""
+    reading = read_parts(text, _PARTS, whole="options")
+    options = _options(reading)
+    if len(options.found) > 1 or not options.is_clear:
+        return reading, options
+    if starts := option_starts(reading.outside, _LABEL_WORDS, is_any=not reading.has("options")):
+        counted = read_parts(text, _PARTS, whole="options", entries=starts)
+        if len((found := _options(counted)).found) > 1:
+            return counted, found
+    return reading, options
 
 
 def _options(reading: Reading) -> Options:
-    """Return the options, the lines below the first one of their part without a common indent."""
-    text = reading.parts["options"] if reading.has("options") else ""
-    first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
-    others = (text for name, text in reading.parts.items() if name != "options")
-    return read_options(f"{first}\n{dedent(rest)}", *others)
+    """Return the options below their label, else those in the text of the parts before them."""
+    if reading.has("options"):
+        text = reading.parts["options"]
+        first, rest = ("", text) if text.startswith("    ") else text.partition("\n")[::2]
+        others = (text for name, text in reading.parts.items() if name != "options")
+        return labelled_options(f"{first}\n{dedent(rest)}", *others)
+    others = (reading.parts.get(name, "") for name in ("type", "description", "spec", "section", "quote"))
+    text, free = (blank_code("\n\n".join(each)) for each in ((*others, reading.free), (reading.free,)))
+    return options_among(text, free, _LABEL_WORDS)
 
 
 def _check_options(options: Options) -> Iterator[Finding]:
@@ -196,7 +245,7 @@ def _check_options(options: Options) -> Iterator[Finding]:
     elif len(options.found) < 2:
         message = "The summary may list two options, but accord cannot tell them apart."
         yield warning("blocker-options", message, "/summary", hint=hint)
-    for message, is_sure in options.gaps if len(options.found) > 1 else ():
+    for message, is_sure in trade_off_gaps(options.found) if len(options.found) > 1 else ():
         severity = Severity.ERROR if is_sure else Severity.WARNING
         yield Finding("blocker-options", message, "/summary", severity, hint="Add its advantages and its costs.")
 
@@ -221,6 +270,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 
 def _check_validation(summary: str) -> Iterator[Finding]:
+    """Check that a summary names the step, the attempts and the reason."""
     reading = read_parts(unwrapped_text(summary), _VALIDATION)
     needed = {
         "step": "the validation step that failed",
@@ -235,7 +285,7 @@ def _check_validation(summary: str) -> Iterator[Finding]:
         lines = " and ".join(f"`{part.title()}:`" for part in missing)
         message = f"The summary does not name {' nor '.join(needed[part] for part in missing)}."
         hint = f"Add the line{'s' if len(missing) > 1 else ''} {lines}."
-        yield Finding("validation-step-missing", message, "/summary", hint=hint)
+        yield _gap("validation-step-missing", message, hint, reading, *missing)
 
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.frozen import Frozen
 from accord.github.models import Issue, IssueChange
-from accord.results.bodies import has_marker, name_owners, split_body
+from accord.results.bodies import name_owners, split_body
 from accord.results.labels import (
     CHANGEABLE,
     KNOWN_NAMES,
@@ -41,6 +41,7 @@ from accord.results.planner.record import (
     record_of,
     text_digest,
     with_record,
+    without_marker,
 )
 from accord.results.planner.rules import Plan, PlannedItem, split_temp_id
 from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks, without_ticks
@@ -185,8 +186,7 @@ def to_issue_change(change: Comparison, token: str) -> IssueChange:
     if change.content is not None:
         parts = replace(parts, content=change.content)
     if change.reopens:
-        kept = tuple(each for each in parts.markers if not has_marker(each, VANISHED, token))
-        parts = replace(parts, markers=kept)
+        parts = without_marker(parts, VANISHED, token)
     if change.record is not None:
         parts = with_record(parts, token, change.record)
     state = "open" if change.reopens else None

@@ -109,13 +109,12 @@ def _check_close(reference: str, facts: PlanFacts, path: str) -> Iterator[Findin
     if issue and is_reopened(issue, facts):
         message = f"#{issue.number} was closed and reopened since, so accord does not close it again."
         yield warning("item-reopened", message, path, hint="Close it by hand if it is no longer needed.")
-    elif issue:
-        has_mark = has_marker(issue.body, CLOSED, facts.token) or not marked_body(issue, CLOSED, run=facts.token)
-        if not (facts.identity.counts(issue.closed_by) and issue.state_reason == "not_planned" and has_mark):
-            yield from _check_open(issue, path, facts)
+    elif issue and not _closed_by_us(issue, facts):
+        yield from _check_open(issue, path, facts)
 
 
 def _check_update(update: PlannedWorkItemUpdate, facts: PlanFacts, path: str) -> Iterator[Finding]:
+    """Check that an update reaches an open item, and fits its kind."""
     issue = existing_issue(update.work_item_id, facts)
     if issue is None:
         return
@@ -172,7 +171,16 @@ def is_reopened(issue: Issue, facts: PlanFacts) -> bool:
     return issue.is_open and is_ours and any(has_marker(issue.body, name, facts.token) for name in (CLOSED, VANISHED))
 
 
+def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
+    return (
+        facts.identity.counts(issue.closed_by)
+        and issue.state_reason == "not_planned"
+        and (has_marker(issue.body, CLOSED, facts.token) or not marked_body(issue, CLOSED, run=facts.token))
+    )
+
+
 def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
+    """Find bodies that do not fit once owners have numbers, or beside the parts that an item keeps."""
     for i, item in enumerate(plan.result.create):
         if 2 * len(item.body) > BODY_CHARS:
             limit = content_limit(item.temp_id, len(item.blocked_by), len(item.labels))
@@ -205,6 +213,7 @@ def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
 
 
 def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
+    """Warn once about each label that GitHub would create by itself."""
     known = facts.labels or ()
     seen = {label.casefold() for label in known}
     for label, path in _labels(plan):
@@ -231,6 +240,7 @@ def with_grouped_labels(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield every label of a plan with its pointer."""
     lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
     lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
     return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))

@@ -72,19 +72,9 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
     }
     sets_labels = creates or any(update.labels for update in plan.result.update)
     labels = tuple(label.name for label in github.labels()) if sets_labels else None
-    named = [*plan.result.close, *(update.work_item_id for update in plan.result.update)]
-    referenced = (*(number for item in plan.items for number in item.numbers), *map(item_number, named))
-    existing = {number: read(number) for number in dict.fromkeys(referenced) if number}
+    existing = {number: read(number) for number in _referenced_numbers(plan)}
     owners = {number for owner, _ in numbered_owners(plan) if (number := item_number(owner))}
     own = frozenset(issue.number for issue in run.own)
-    repeated = [
-        warning(
-            "item-repeated",
-            f"#{kept.number} and #{twin.number} are the same item of this run. #{kept.number} counts.",
-            hint="Close the other.",
-        )
-        for kept, twin in matches.repeated
-    ]
     return PlanFacts(
         identity,
         token,
@@ -96,7 +86,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock, *, reques
         _blockers(github, plan, matches.items, token),
         tuple(each for each in _open_items(github, plan, items, run) if each.number not in own | identified.keys()),
         labels,
-        (*run.findings, *repeated),
+        (*run.findings, *map(_repeated_item, matches.repeated)),
         missing_request=requested if requested and read(requested) is None else 0,
         identified=identified,
     )
@@ -131,6 +121,12 @@ def own_issues(candidates: Iterable[Issue], token: str, identity: Identity) -> t
     return own, findings
 
 
+def _repeated_item(pair: tuple[Issue, Issue]) -> Finding:
+    kept, twin = (f"#{issue.number}" for issue in pair)
+    message = f"{kept} and {twin} are the same item of this run. {kept} counts."
+    return warning("item-repeated", message, hint="Close the other.")
+
+
 def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Run) -> Iterable[Issue]:
     """Return the open issues of the kinds that the plan creates; a repository that was listed whole has no others."""
     kinds = {kind for kind, item in zip(plan.kinds, plan.result.create, strict=True) if item.temp_id not in items}
@@ -142,6 +138,13 @@ def _open_items(github: GitHub, plan: Plan, items: Mapping[str, Issue], run: _Ru
         for issue in islice(github.issues(state="open", label=kind), MOST_COMPARED)
         if not issue.is_pull
     ]
+
+
+def _referenced_numbers(plan: Plan) -> list[int]:
+    numbers = [number for item in plan.items for number in item.numbers]
+    numbers += [number for ref in plan.result.close if (number := item_number(ref))]
+    numbers += [number for update in plan.result.update if (number := item_number(update.work_item_id))]
+    return list(dict.fromkeys(numbers))
 
 
 def _read_issue(github: GitHub, seen: Mapping[int, Issue], number: int) -> Issue | None:

@@ -9,7 +9,7 @@ from accord.core.machine import dependency_order
 from accord.engine.operations import Operation, adopted_if, skipped_if
 from accord.github.models import Issue
 from accord.results.bodies import CLOSED, owners_in
-from accord.results.planner.changes import Comparison, compare_update, reason_to_keep
+from accord.results.planner.changes import Comparison, compare, compare_update, reason_to_keep
 from accord.results.planner.checks import existing_issue, is_reopened
 from accord.results.planner.record import VANISHED, content_of, record_of
 from accord.results.planner.rules import Plan, PlannedItem
@@ -79,6 +79,16 @@ PlanOperation = (
 )
 
 
+def compare_items(plan: Plan, facts: PlanFacts) -> dict[str, Comparison]:
+    """Compare every item that an earlier version of the plan made, by its tempID."""
+    issues = facts.items
+    return {
+        name: compare(item, issues[name], plan, facts, issues)
+        for item in plan.items
+        if (name := item.temp_id) in issues
+    }
+
+
 def plan_operations(
     plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison], *, closes_vanished: bool = False
 ) -> list[PlanOperation]:
@@ -100,13 +110,6 @@ def plan_operations(
     named = (existing_issue(reference, facts) for reference in plan.result.close)
     closable = (issue for issue in named if issue and not is_reopened(issue, facts))
     closes = [CloseWorkItem(f"#{issue.number}", skipped_if(not issue.is_open), issue) for issue in closable]
-    targets = ((each, existing_issue(each.work_item_id, facts)) for each in plan.result.update)
-    updates = [
-        UpdateWorkItem(f"#{issue.number}", skipped_if(compared.is_settled or not compared.parts), issue, update)
-        for update, issue in targets
-        if issue and (update.body is not None or update.labels is not None)
-        for compared in [compare_update(update, issue, plan, facts, facts.items)]
-    ]
     return [
         *creates,
         *_removals(plan, facts, comparisons),
@@ -115,11 +118,12 @@ def plan_operations(
         *_names(plan, facts, comparisons, order),
         *vanished,
         *closes,
-        *updates,
+        *_updates(plan, facts),
     ]
 
 
 def _removals(plan: Plan, facts: PlanFacts, comparisons: Mapping[str, Comparison]) -> Iterator[RemoveDependency]:
+    """Plan the removal of dependencies that accord added and the plan has no longer."""
     names = {issue.number: name for name, issue in facts.items.items()}
     for item in plan.items:
         comparison = comparisons.get(item.temp_id)
@@ -168,3 +172,11 @@ def _names(
             late.add(item.temp_id)
         numbered |= {item.temp_id}
     return [NameOwners(item.temp_id, None) for item in plan.items if item.temp_id in late]
+
+
+def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
+    for update in plan.result.update:
+        issue = existing_issue(update.work_item_id, facts)
+        if issue and (update.body is not None or update.labels is not None):
+            found = compare_update(update, issue, plan, facts, facts.items)
+            yield UpdateWorkItem(f"#{issue.number}", skipped_if(found.is_settled or not found.parts), issue, update)

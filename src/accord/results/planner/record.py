@@ -127,6 +127,11 @@ def content_limit(temp_id: str, blockers: int, labels: int) -> int:
     return BODY_CHARS - COPY_ROOM - len(with_record(kept, LONGEST_TOKEN, record).join()) - 2
 
 
+def without_marker(parts: BodyParts, name: str, token: str) -> BodyParts:
+    """Return a body without the markers of this name and run key."""
+    return replace(parts, markers=tuple(each for each in parts.markers if not has_marker(each, name, token)))
+
+
 def content_of(issue: Issue) -> str:
     """Return the text of an issue's body without the parts that accord adds."""
     return split_body(issue.body).content

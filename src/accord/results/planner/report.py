@@ -64,6 +64,7 @@ def item_findings(name: str, comparison: Comparison, path: str = "") -> Iterator
 
 
 def _vanished_items(facts: PlanFacts, *, closes_vanished: bool) -> Iterator[Finding]:
+    """Warn of items that stay open though the plan has them no longer."""
     names = [f"#{issue.number} `{_temp_id(issue, facts)}`" for issue in facts.vanished]
     if closes_vanished:
         for issue, name in zip(facts.vanished, names, strict=True):
@@ -142,6 +143,7 @@ def similar_titles(titles: Iterable[str], others: Iterable[str]) -> Iterator[lis
 
 
 def _title_words(title: str) -> frozenset[str]:
+    """Return the words of a title that carry its meaning, without case and plural."""
     words = [word.casefold() for word in _WORD.findall(title)]
     kept = [word for word in words if word not in _FILLERS] or words
     return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in kept)

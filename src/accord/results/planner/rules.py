@@ -19,7 +19,7 @@ from accord.results.bodies import Body, all_owners, judged_kind, likely_kind, re
 from accord.results.body_rules import body_findings
 from accord.results.labels import ItemKind, check_new_labels, check_updated_labels, distinct, kind_of
 from accord.results.planner.record import content_limit
-from accord.results.scope_entries import wider_entries
+from accord.results.scope_entries import crossing_entries, wider_entries
 
 if TYPE_CHECKING:
     from accord.results.models import PlannedWorkItem, PlannedWorkItemUpdate, PlannerResult
@@ -243,6 +243,7 @@ def _unknown_name(reference: str, plan: Plan, own: str, path: str, count: int, s
 
 
 def _number_hint(reference: str, other: str) -> str:
+    """Return the hint to use the number that a reference has, else another hint."""
     like = _LIKE_NUMBER.fullmatch(reference.strip())
     where = " if that is an issue of this repository" if like and like[1] else ""
     return f"Use `{like[2]}`{where}." if like else other
@@ -261,6 +262,7 @@ def _bodies(result: PlannerResult) -> Iterator[tuple[str, str, str]]:
 
 
 def _check_owners(plan: Plan) -> Iterator[Finding]:
+    """Check the owners that bodies name, such as ``(owned by #csv-writer)``."""
     names = plan.positions.keys()
     numbered = {str(number): name for name in names if (number := item_number(name))}
     unknown = 0
@@ -271,6 +273,9 @@ def _check_owners(plan: Plan) -> Iterator[Finding]:
             elif not (owner in names or owner.isdigit() or owner.startswith("<")):
                 unknown += 1
                 yield _unknown_name(owner, plan, own, path, unknown, "#")
+        for owner in filter(plan.names.__contains__, all_owners(text[:BODY_CHARS], names, is_bare=True)):
+            message = f"The owner `{owner}` has no `#`, so it does not become the number of its issue."
+            yield warning("unknown-reference", message, path, hint=f"Did you mean `#{owner}`?")
 
 
 def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
@@ -330,6 +335,7 @@ def _wrong_number(reference: str, plan: Plan, path: str) -> Finding | None:
 
 
 def _check_order(plan: Plan) -> Iterator[Finding]:
+    """Find a cycle; without one, find tasks that may run at the same time and have the same file in scope."""
     create, blockers = plan.result.create, {i: plan.blockers(i) for i in range(len(plan.result.create))}
     cycle = find_cycle(blockers)
     if cycle:
@@ -345,16 +351,25 @@ def _check_order(plan: Plan) -> Iterator[Finding]:
             by_path.setdefault(path, []).append(i)
     excluded = [{*body.out_of_scope} for body in plan.bodies]
     wider = wider_entries([*by_path, *(path for paths in excluded for path in sorted(paths))])
+    crossing = crossing_entries(by_path)
+
+    def excludes(i: int, own: str, other: str) -> bool:
+        barring = excluded[i] & {*wider[own], *wider[other]}
+        return not all(each in wider[own] and own not in wider[each] for each in barring)
+
     for path in by_path:
-        above_path = {*wider[path]}
+        others = [
+            (j, entry)
+            for entry in dict.fromkeys([*wider[path], *crossing[path]])
+            for j in by_path.get(entry, ())
+            if not excludes(j, entry, path)
+        ]
         for i in by_path[path]:
             found = dict.fromkeys(
                 j
-                for entry in wider[path]
-                for j in by_path.get(entry, ())
-                if (j < i or path not in wider[entry])
-                and (j != i and not (above[i] >> j | above[j] >> i) & 1)
-                and not any(entry in wider[each] for each in excluded[j] & above_path)
+                for j, entry in others
+                if (j < i or (entry in wider[path] and path not in wider[entry]))
+                and (j != i and not (above[i] >> j | above[j] >> i) & 1 and not excludes(i, path, entry))
             )
             if found:
                 listed = names_of([f"`{create[j].temp_id}`" for j in found], 3)

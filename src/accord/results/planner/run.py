@@ -27,6 +27,7 @@ from accord.results.planner.plan import (
     PlanOperation,
     RemoveDependency,
     UpdateWorkItem,
+    compare_items,
     plan_operations,
 )
 from accord.results.planner.record import VANISHED, body_digest, record_for, record_of, update_digest, with_record
@@ -71,13 +72,8 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         token = run_token(options.repository, run_key)
         lease.wait()
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
-        named = with_adopted(plan, {issue.number: name for name, issue in facts.items.items()})
-        if named is not plan:  # check again what depends on who blocks whom
-            receipt.require([finding for finding in named.findings if finding not in plan.findings])
-        plan = named
-        known = facts.items
-        items = (item for item in plan.items if item.temp_id in known)
-        comparisons = {item.temp_id: compare(item, known[item.temp_id], plan, facts, known) for item in items}
+        plan = _with_adopted_names(plan, facts, receipt)
+        comparisons = compare_items(plan, facts)
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
@@ -94,14 +90,22 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
             before_write=lease.keep,
         )
         receipt.end(entries, problem, is_dry_run=options.is_dry_run)
-        told = {finding.message for finding in receipt.findings}
-        receipt.findings += [finding for finding in ledger.findings if finding.message not in told]
+        known = {finding.message for finding in receipt.findings}
+        receipt.findings += [finding for finding in ledger.findings if finding.message not in known]
         receipt.estimated_seconds = planned_seconds(operations) if options.is_dry_run else None
         receipt.titles = {item.temp_id: item.title for item in plan.items}
         made = {name: ledger.issues[name] for name in receipt.titles if name in ledger.issues}
         receipt.items = {name: Item(str(issue.number), issue.url) for name, issue in made.items()}
         receipt.dependencies = [(each.blocker, each.item) for each in operations if isinstance(each, AddDependency)]
     return receipt
+
+
+def _with_adopted_names(plan: Plan, facts: PlanFacts, receipt: Receipt) -> Plan:
+    """Name the items that an earlier run made, and check again what depends on who blocks whom."""
+    named = with_adopted(plan, {issue.number: name for name, issue in facts.items.items()})
+    if named is not plan:
+        receipt.require([finding for finding in named.findings if finding not in plan.findings])
+    return named
 
 
 def _plan_structure(
@@ -117,6 +121,7 @@ def _plan_structure(
 
 
 def _sanitised_plan(plan: Plan, receipt: Receipt, options: PlanOptions) -> Plan:
+    """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact, options.policy)
     names = check_names(plan, options.redact)
     plan = with_texts(plan, with_safe_texts(plan.result, sanitizer))
@@ -173,10 +178,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
         case CloseWorkItem():
             _close(github, operation, ledger, options)
         case UpdateWorkItem():
-            update, issue = operation.update, _current(github, ledger.newest(operation.issue), ledger, options)
-            found = compare_update(update, issue, ledger.plan, ledger.facts, ledger.issues)
-            body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(update))
-            github.change_issue(issue.number, IssueChange(body, found.labels))
+            _update(github, operation, _current(github, ledger.newest(operation.issue), ledger, options), ledger)
     return None
 
 
@@ -271,6 +273,12 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
     labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     body = marked_body(issue, marker, run=token)
     github.change_issue(issue.number, IssueChange(body, labels, "closed", "not_planned"))
+
+
+def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
+    found = compare_update(operation.update, issue, ledger.plan, ledger.facts, ledger.issues)
+    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(operation.update))
+    github.change_issue(issue.number, IssueChange(body, found.labels))
 
 
 def _current(github: GitHub, issue: Issue, ledger: Ledger, options: PlanOptions) -> Issue:

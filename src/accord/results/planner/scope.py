@@ -99,6 +99,7 @@ def _spec_lines(plan: Plan) -> list[str]:
 
 
 def _spec_files(texts: Iterable[str]) -> list[str]:
+    """Return the paths of Markdown files in some texts, each once and without its anchor."""
     words = (word.partition("#")[0].rstrip(".,;:") for text in texts for word in _WORD.findall(text))
     return list(dict.fromkeys(posixpath.normpath(word) for word in words if word.lower().endswith(_SUFFIXES)))
 

@@ -168,9 +168,8 @@ def plan_structure(plan: Plan, facts: PlanFacts, structure: StructureFacts) -> l
     """Return the operations for items that are new, or open and not begun; a part that someone removed is skipped."""
     wanted, accounts = structure.wanted, _accounts() if structure.wanted.assign else {}
     logins = [accounts.get(login.lower(), login) for login in wanted.assign]
-    closed = {name for name, issue in facts.items.items() if not issue.is_open}
     operations: list[StructureOperation] = []
-    for item in plan.items:
+    for i, item in enumerate(plan.items):
         name, issue = item.temp_id, facts.items.get(item.temp_id)
         if issue and not _can_change(issue):
             continue
@@ -186,15 +185,19 @@ def plan_structure(plan: Plan, facts: PlanFacts, structure: StructureFacts) -> l
         if wanted.type:
             operations.append(SetType(f"{name} is {wanted.type}", skipped_if("type" in parts), name, wanted.type))
         # an agent with an account begins to work when it is assigned, so it gets no item that is blocked
-        waits = not closed.issuperset(item.blockers) or any(
-            existing and existing.is_open for existing in map(facts.existing.get, item.numbers)
-        )
-        is_blocked = bool(accounts) and waits
+        is_blocked = bool(accounts) and _is_blocked(plan, i, facts)
         some = tuple(login for login in logins if not is_blocked or login not in accounts.values())
         if some:
             key = f"{name} to {', '.join(some)}"
             operations.append(AssignItem(key, skipped_if("assignees" in parts), name, some))
     return operations
+
+
+def _is_blocked(plan: Plan, position: int, facts: PlanFacts) -> bool:
+    closed = {name for name, issue in facts.items.items() if not issue.is_open}
+    item = plan.items[position]
+    existing = (facts.existing[number] for number in item.numbers)
+    return not closed.issuperset(item.blockers) or any(issue and issue.is_open for issue in existing)
 
 
 def check_structure(
@@ -220,6 +223,7 @@ def apply_structure(
     """Carry out one operation on an item; return ``skipped`` and a warning where GitHub does not allow it."""
 
     def find() -> Issue | None:
+        """Return the issue as the operation leaves it."""
         if isinstance(operation, AddSubIssue):
             return next((each for each in github.sub_issues(operation.parent) if each.id == issue.id), None)
         now = github.issue(issue.number)

@@ -19,7 +19,6 @@ from accord.results.bodies import has_marker
 from accord.results.reviewer.placement import (
     MOST_PLACED,
     PART,
-    SIDE,
     Anchors,
     DraftReview,
     Placement,
@@ -28,6 +27,7 @@ from accord.results.reviewer.placement import (
     is_in_body,
     lay_out,
     marks_of,
+    needs_diff,
     with_files,
 )
 from accord.results.reviewer.threads import (
@@ -117,9 +117,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
     pending, reviews, findings = own_reviews(github.reviews(pull.number), draft.token, identity)
     mine, token = _posted_before(reviews, draft, options.commit)
     commit = (mine.commit if mine else "") or options.commit or pull.head_sha
-    is_behind = commit != pull.head_sha and _files_since(github, commit, pull.head_sha) is not None
-    is_of_pull = commit == pull.head_sha or (is_behind and github.is_beyond(pull.base_sha, commit))
-    if mine is None and not is_of_pull:
+    if mine is None and commit != pull.head_sha and not _is_of_pull(github, pull, commit):
         message = f"{commit[:12]} is not a commit of #{pull.number}, so GitHub takes no review of it."
         hint = f"If the reviewer read its head, pass `--commit {pull.head_sha}`. Otherwise, review it again."
         raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
@@ -137,8 +135,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
         most=options.max_comments,
         findings=(*findings, *_pull_findings(pull, commit, mine, options)),
     )
-    if any(SIDE.match(note.path) for note in draft.notes):  # only the diff tells whether `b/a.py` is `a.py`
-        facts = _with_anchors(github, facts)
+    facts = _with_anchors(github, facts) if needs_diff(draft) else facts
     facts = replace(facts, draft=with_files(draft, facts.anchors))
     if draft.verdict == "approve" and mine is None:
         facts = _with_approvals(github, facts, options, repository.default_branch)
@@ -146,6 +143,7 @@ def gather_facts(github: GitHub, draft: DraftReview, options: ReviewOptions) -> 
 
 
 def _with_approvals(github: GitHub, facts: ReviewFacts, options: ReviewOptions, branch: str) -> ReviewFacts:
+    """Read whether the repository wants approvals, and if so, whether this pull request may get one."""
     approvals = options.approvals or approvals_in(find_config(lambda path: github.find_file(path, branch)))
     facts = replace(facts, approvals=approvals)
     if approvals != "approve":
@@ -166,6 +164,7 @@ def approval_refusal(pull: Pull, *, is_fork: bool, may_write: bool) -> str:
 
 
 def _posted_before(reviews: Iterable[Review], draft: DraftReview, commit: str) -> tuple[Review | None, str]:
+    """Return the newest of our reviews with this result, and the token of the run that posted it."""
     found, token = None, draft.token
     for review in reviews:
         for fields in find_markers(review.body, REVIEW):
@@ -244,10 +243,7 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         every: Sequence[ReviewThread] = github.review_threads(number)
     except Refused as refused:
         every = github.threads_without_state(number)
-        who = "The token may not read" if isinstance(refused, Forbidden) else "This server does not tell"
-        message = f"{who} which threads of #{number} are resolved, so none is resolved."
-        reason, hint = (f" {refused.message}", refused.hint) if isinstance(refused, Forbidden) else ("", "")
-        facts = facts.with_finding(warning("threads-not-resolved", message + reason, hint=hint))
+        facts = facts.with_finding(_without_state(number, refused))
     ours = threads_of_ours(every, facts.standing, facts.identity)
     if facts.mine and facts.marks:
         threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
@@ -261,6 +257,19 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     facts = replace(facts, matches=matches, gone=tuple(gone_threads(threads, matches.values())))
     newest = facts.standing[-1]
     return replace(facts, repeated=newest) if _is_repeated(facts, newest) else facts
+
+
+def _without_state(number: int, refused: Refused) -> Finding:
+    is_forbidden = isinstance(refused, Forbidden)
+    who = "The token may not read" if is_forbidden else "This server does not tell"
+    message = f"{who} which threads of #{number} are resolved, so none is resolved."
+    reason, hint = (f" {refused.message}", refused.hint) if is_forbidden else ("", "")
+    return warning("threads-not-resolved", message + reason, hint=hint)
+
+
+def _is_of_pull(github: GitHub, pull: Pull, commit: str) -> bool:
+    """Return whether the head has a commit that the base has not."""
+    return _files_since(github, commit, pull.head_sha) is not None and github.is_beyond(pull.base_sha, commit)
 
 
 def _files_since(github: GitHub, old: str, commit: str) -> Sequence[PullFile] | None:
@@ -281,6 +290,7 @@ def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
 
 
 def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
+    """Read the diff at the reviewed commit; the files of the pull request are those of its head."""
     if facts.anchors:
         return facts
     pull, commit = facts.pull, facts.draft.commit

@@ -53,7 +53,7 @@ _MOST_PARTS = 9_999
 _LONGEST_LINK = 300
 _LONGEST_PATH = 1_000
 _SMALLEST_CUT = 2_000
-SIDE = re.compile(r"^[ab]/")
+_SIDE = re.compile(r"^[ab]/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _RUN = re.compile(r"([ifbksr])([1-9][0-9]{0,5})")
 _EARLIER_HEADING = "### Found before"
@@ -137,7 +137,7 @@ class Anchors(Frozen):
 
     def path_of(self, path: str) -> str:
         """Return a path without the ``a/`` or ``b/`` of a diff's header, if only the rest is a file of the diff."""
-        forms = (path, SIDE.sub("", path))
+        forms = (path, _SIDE.sub("", path))
         return next((form for form in forms if form in self.files or form in self.renamed), path)
 
 
@@ -174,12 +174,17 @@ def draft_review(result: ReviewerResult, sanitizer: TextSanitizer, token: str, s
     return DraftReview(review.verdict, review.summary, tuple(notes), token, same)
 
 
+def needs_diff(draft: DraftReview) -> bool:
+    """Return whether only the diff tells which file a path means: ``b/a.py`` may be ``a.py``."""
+    return any(_SIDE.match(note.path) for note in draft.notes)
+
+
 def with_files(draft: DraftReview, anchors: Anchors | None) -> DraftReview:
     """Return the draft with its comments on files of the diff, and those marked that repeat another one."""
     notes = []
     for note in draft.notes:
         path = anchors.path_of(note.path) if anchors else note.path
-        notes.append(note if path == note.path else replace(note, path=path, name=SIDE.sub("", note.name)))
+        notes.append(note if path == note.path else replace(note, path=path, name=_SIDE.sub("", note.name)))
     return replace(draft, notes=without_repeats(notes))
 
 
@@ -255,11 +260,7 @@ def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str, earlier: str
     texts = []
     for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
         lead = [_part_line(draft, n, len(parts), review_url)] if n else []
-        blocks = []
-        for name, group in groupby(part, key=lambda text: text.name):
-            blocks += [_heading(name) if name else "", *(each for text in group for each in (text.label, text.text))]
-        blocks += [earlier] if not n else []
-        texts.append("\n\n".join([*lead, *filter(None, blocks), marker]))
+        texts.append("\n\n".join([*lead, *_part_texts(part), *([earlier] if earlier and not n else []), marker]))
     return texts
 
 
@@ -334,7 +335,15 @@ def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[B
     return parts
 
 
+def _part_texts(part: Iterable[BodyText]) -> list[str]:
+    blocks = []
+    for name, texts in groupby(part, key=lambda text: text.name):
+        blocks += [_heading(name) if name else "", *(block for text in texts for block in (text.label, text.text))]
+    return [block for block in blocks if block]
+
+
 def _frame(text: BodyText, before: Sequence[BodyText]) -> int:
+    """Count what a text adds to a part besides itself: heading, label, empty lines."""
     is_first = not before or before[-1].name != text.name
     heading = len(_heading(text.name)) + 2 if text.name and is_first else 0
     return heading + len(text.label) + 4
@@ -350,7 +359,7 @@ def _label(draft: DraftReview, note: Note) -> str:
         return "**The whole file**"
     base = draft.pull_url.rpartition("/pull/")[0]
     link = f"{base}/blob/{draft.commit}/{quote(note.path)}#L{note.line}"
-    is_plain = note.name == note.path and not SIDE.match(note.path)
+    is_plain = note.name == note.path and not _SIDE.match(note.path)
     can_link = base and is_plain and len(link) <= _LONGEST_LINK
     return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
 
@@ -361,6 +370,7 @@ def _part_line(draft: DraftReview, part: int, parts: int, review_url: str) -> st
 
 
 def _code(name: str) -> str:
+    """Show a path as code, whatever it contains: an agent chose it."""
     return as_code(_CONTROL.sub(" ", name)[:_LONGEST_PATH])
 
 

@@ -163,6 +163,11 @@ def without_anchors(state: ReviewState, reason: str, note: Note | None = None) -
     return state.with_finding(finding, marks=replace(marks, places=places), is_stale=state.is_stale or note is not None)
 
 
+def without_resolving(state: ReviewState, refused: Refused) -> ReviewState:
+    """Leave all further threads open after GitHub refused to resolve one."""
+    return state.with_finding(_not_resolved(refused.message, refused.hint), may_resolve=False)
+
+
 def without_reply(state: ReviewState, thread: OwnThread, refused: Refused) -> ReviewState:
     """Go on after GitHub refused a reply; the first refusal is a warning, the receipt has them all."""
     if any(finding.code == "thread-not-answered" for finding in state.findings):
@@ -171,8 +176,7 @@ def without_reply(state: ReviewState, thread: OwnThread, refused: Refused) -> Re
     return state.with_finding(warning("thread-not-answered", message, hint=refused.hint))
 
 
-def threads_not_resolved(reason: str, hint: str = "") -> Finding:
-    """Return the warning that threads stay open."""
+def _not_resolved(reason: str, hint: str = "") -> Finding:
     hint = hint or 'Grant the job "contents: write" and "pull-requests: write", or resolve them by hand.'
     return warning("threads-not-resolved", f"Threads whose finding is gone stay open. {reason}", hint=hint)
 
@@ -196,7 +200,7 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
     if facts.anchors and facts.anchors.is_whole:
         yield from near_paths([note for note in facts.draft.own_notes if note.at not in facts.matches], facts.anchors)
     if any(not thread.can_resolve and thread.is_open and not thread.has_people for thread in facts.gone):
-        yield threads_not_resolved("The token may not resolve them.")
+        yield _not_resolved("The token may not resolve them.")
     _, finding = planned_move(facts)
     if finding:
         yield finding
@@ -267,6 +271,7 @@ def plan_operations(
 
 
 def _plan_operations(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
+    """Plan all operations, each with how an earlier run ended it."""
     number = facts.pull.number
     if facts.pending and not facts.mine:
         yield DeletePending(f"review {facts.pending.id}", None, facts.pending, number=number)
@@ -285,6 +290,7 @@ def _plan_operations(facts: ReviewFacts, state: ReviewState, ended: Ended) -> It
 
 
 def _comments(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[ReviewOperation]:
+    """Plan what follows the posted review: comments on files, an amended body, follow-ups."""
     draft, marks, number = facts.draft, state.known_marks, facts.pull.number
     for note, place in zip(draft.notes, marks.places, strict=True):
         if place is Placement.FILE:

@@ -34,9 +34,9 @@ from accord.results.reviewer.plan import (
     plan_findings,
     plan_operations,
     require_allowed,
-    threads_not_resolved,
     without_anchors,
     without_reply,
+    without_resolving,
     without_verdict,
 )
 from accord.results.reviewer.rules import reviewer_findings
@@ -95,6 +95,7 @@ _COUNTS |= {"kept": Placement.KEPT, "settled": Placement.SETTLED, "repeated": Pl
 def _details(
     facts: ReviewFacts, state: ReviewState, entries: Sequence[LedgerEntry], *, is_dry_run: bool
 ) -> dict[str, Any]:
+    """Return how verdict and comments were posted; counts are None for a review whose marker is gone."""
     marks, review = state.marks, state.review
     places = marks.places if marks else ()
     resolved = [entry for entry in entries if entry.op == ResolveThread.op and entry.status.value != "failed"]
@@ -117,6 +118,8 @@ def _details(
 def _apply_all(
     github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions, lease: Lease
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
+    """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
+
     def apply(operation: ReviewOperation) -> OperationStatus:
         nonlocal state
         state, status = _apply(github, operation, facts, state, options.clock)
@@ -210,8 +213,7 @@ def _after_refusal(
         case CommentOnFile(), AnchorRefused():
             return without_anchors(state, refused.message, operation.note), OperationStatus.PLANNED
         case ResolveThread(), _:
-            finding = threads_not_resolved(refused.message, refused.hint)
-            return state.with_finding(finding, may_resolve=False), OperationStatus.FAILED
+            return without_resolving(state, refused), OperationStatus.FAILED
         case ReplyToThread(), _:
             return without_reply(state, operation.thread, refused), OperationStatus.FAILED
         case DismissReview(), _:

@@ -114,6 +114,7 @@ def words_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4_096)
 def _parts(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of a finding's whole text, and of its What."""
     what = _WHAT.search(text)
     return words_of(text), words_of(what[1] if what else text)
 
@@ -339,6 +340,7 @@ def _rank(note: Note, thread: OwnThread) -> tuple[int, bool, int] | None:
 
 
 def _is_twin(thread: OwnThread, other: OwnThread) -> bool:
+    """Return whether two threads at one place have the same finding."""
     is_same_place = (thread.location, thread.line) == (other.location, other.line)
     return is_same_place and similarity(thread.text, other.text) >= LEAST_SHARED
 
