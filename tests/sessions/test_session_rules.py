@@ -166,6 +166,10 @@ GRAVE: list[Any] = [
     {"severity": "n/a", "risk": "high"},
     "| High | 0 | the token is logged |",
     "CRITICAL (CVSS 9.8): remote code execution",
+    "Critical vulnerability: SQL injection",
+    "High/critical: the token is logged",
+    "High priority vulnerability \u2014 the token is logged",
+    "Critical CVEs: none. High CVEs: two of them",
 ]
 UNREAD: list[Any] = [
     {"what": "high"},
@@ -199,6 +203,7 @@ HARMLESS: list[Any] = [
     "| High | none |",
     "| Severity | Count |\n| --- | --- |\n| **Critical** | 0 |\n| High | no issues found | - |",
     "Critical | 0\nHigh | 0",
+    "Critical vulnerabilities: none; high vulnerabilities: 0",
     "",
 ]
 
@@ -240,10 +245,11 @@ def test_a_grave_finding_that_says_security_blocks_in_the_output_of_every_role(r
         {"severity": "high", "security": False},
         {"severity": "low", "category": "security"},
         "[high] the parser is slow",
+        "High CPU usage: the security scan is slow",
     ]
     output = agent_output(artifacts={**agent_output()["artifacts"], key: [*about, *other]})
     count = len(about)
-    wrong = [*range(count), *((count, count + 1, count + 3) if role == "Security" else ())]
+    wrong = [*range(count), *((count, count + 1, count + 3, count + 4) if role == "Security" else ())]
     assert found(OUTPUT, output, role) == [("security-severity", f"/artifacts/{key}/{i}") for i in wrong]
 
 

@@ -51,6 +51,11 @@ _COUNTS = (
     re.compile(rf"\b{_WORD}{_RISK}?[*`_]*[ \t]*\|[ \t]*[*`_]*(\d+(?:\s+\w+)?|{_NOTHING})(?=[*` \t|-]*(?:\n|\Z))"),
 )
 """A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``, or a row of both."""
+_GRAVE_LABEL = re.compile(
+    rf"[\W\d_]*(high|critical){_RISK}?(?![\w-])(?:[^:.!?;\n]|[:.](?=\w)){{0,120}}?"
+    r"(?::(?=[\s*_`]|\Z)|\s[-\u2013\u2014]\s)[\s*_`]*([^,;.|()\n]*)"
+)
+"""A label that begins with a grave severity, such as ``Critical auth bypass:``, with the beginning of its value."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Za-z]\.[A-Za-z])[.!?](?=\s|$)")
 """Not the end of an abbreviation such as ``e.g.``."""
 
@@ -90,7 +95,7 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
     for part, key in (("gates", "security_concerns"), ("artifacts", "findings"), ("artifacts", "review_comments")):
         is_security = part == "gates" or role == "Security"
         for i, entry in enumerate(getattr(getattr(output, part), key)):
-            severity, place = severity_of(entry), pointer(part, key, i)
+            severity, place = severity_of(entry, is_security=is_security), pointer(part, key, i)
             fields = entry.items() if isinstance(entry, dict) else [("", entry)]
             says_security = any(_SECURITY.search(f"{key} {text}") for key, text in fields if not _is_nothing(text))
             if severity in _GRAVE and (is_security or says_security):
@@ -108,9 +113,10 @@ def _severity_findings(output: AgentOutput, role: str) -> Iterator[Finding]:
         yield warning("severity-missing", message, unread[0], hint=hint)
 
 
-def severity_of(entry: ReviewEntry) -> str:
+def severity_of(entry: ReviewEntry, *, is_security: bool = True) -> str:
     """Return the gravest severity that a finding or concern names, by a field, or in a text by a label.
 
+    A label of other words, such as ``High CPU usage:``, counts only where the whole text is about security.
     It is `none` where there is nothing, or none of each severity that it names; empty where no severity can be read.
     """
     if isinstance(entry, dict):
@@ -128,6 +134,10 @@ def severity_of(entry: ReviewEntry) -> str:
             parts += count.findall(text)
             text = count.sub("", text)
         parts += [(name, 1) for label in _LABELS for name in label.findall(text)]
+        start, value = 0, "none"
+        while is_security and _is_nothing(value) and (match := _GRAVE_LABEL.match(text, start)):
+            (name, value), start = match.groups(), match.end()
+            parts.append((name, value))
     names = [name for name, value in parts if not _is_nothing(value)]
     return max(names, key=_BY_GRADE.index, default="none" if parts else "")
 
