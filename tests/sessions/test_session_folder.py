@@ -494,7 +494,9 @@ def test_a_change_by_hand_starts_no_task_before_the_gates(tmp_path: Path) -> Non
     codes = changes_of(folder)
     (folder / "tasks.yaml").write_text(TASKS.replace("not-started", "in-progress", 1))
     assert codes() == ["tasks-early"]
-    by_hand(folder, current_state="BLOCKED", blocker="x")
+    by_hand(folder, current_state="BLOCKED")
+    assert codes() == ["blocker-missing", "tasks-early"]
+    by_hand(folder, blocker="x")
     assert codes() == ["tasks-early"]
     assert changes_of(folder)() == [], "what was begun before the change stays a warning"
     by_hand(folder, current_state="IMPLEMENT_LOOP", user_decisions=SINGLE)
@@ -819,7 +821,7 @@ def test_a_requested_correction_is_not_dropped_by_hand(
         ("dispatched", corrected("queued", None), []),  # the agent failed
         ("completed", corrected("queued"), ["session-altered"]),
         ("completed", corrected("dispatched"), ["session-altered"]),
-        ("completed", {"user_decisions": [{**REQUESTED, **LATER}], **corrected("queued")}, []),
+        ("completed", {"user_decisions": [{**REQUESTED, **LATER}], **corrected("queued")}, ["history-missing"]),
     ],
 )
 def test_a_correction_begins_again_only_with_a_new_request(
@@ -889,6 +891,7 @@ def test_another_request_without_records_needs_another_correction(
     folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": LINE + "\n"}, **made)
     codes = changes_of(folder)
     by_hand(folder, user_decisions=[said], **changes)
+    assert ("history-missing" in codes()) is (said["answer"] != "approved")
     (folder / "approve-design-history.jsonl").write_text(f"{LINE}\n{LINE.replace('T10', 'T13')}\n")
     assert codes() == found
     if not changes:

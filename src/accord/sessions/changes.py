@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from accord.core.documents import short_name
-from accord.core.findings import Finding, pointer
+from accord.core.findings import Finding, Severity, pointer
 from accord.git.program import Git, file_at
 from accord.sessions.decision_rules import (
     closing_finding,
@@ -69,6 +69,10 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         yield from _status_findings(before, before.status, after)
     if after.status:
         yield from (*_design_findings(before, after, after.status), *line_findings(before, after, after.status))
+        known = {one.code for one in before.parts[STATUS_FILE].findings}
+        for one in after.parts[STATUS_FILE].findings:
+            if one.code == "blocker-missing" and one.code not in known:
+                yield replace(one, severity=Severity.ERROR, path=pointer(STATUS_FILE) + one.path, line=None)
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
         if (after.parts[file].model or [])[: len(entries)] != entries:
@@ -160,14 +164,21 @@ def _altered_keys(decision: UserDecision, kept: UserDecision) -> list[str]:
 
 
 def _design_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
-    """Find corrections of the design that are set back, or over without the OK of the agent that was sent."""
+    """Find requests without a line, and corrections that are set back, or over without the OK of the agent sent."""
     old, said = before.status, now.decision(APPROVE_DESIGN)
     was, stage = (old.decision(APPROVE_DESIGN), correction_of(old)) if old else (None, "none")
     is_same = said is not None and was is not None and (was.asked_at, was.answer) == (said.asked_at, said.answer)
+    request, lines = _request_of(said), [*enumerate(after.history)]
+    lines = [(i, one) for i, one in lines if one.answer == request]
+    is_again = was is not None and not is_same and _request_of(was) in ("", request)
+    asked_at, known = (said.asked_at if said else None) or "", len(before.history)
+    if is_again and lines and not any(i >= known or not is_before(one.at, asked_at) for i, one in lines):
+        message = f"{APPROVE_DESIGN} requests changes once more, but {HISTORY_FILE} has no new line."
+        yield Finding("history-missing", message, pointer(HISTORY_FILE), hint="Add the line.")
     is_back = CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(stage)
     if (stage, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
         is_back = bool(_corrections(after) and now.last_correction.agent)
-    dropped = [_request_of(said)] if is_same and is_back and _request_of(said) else []
+    dropped = [request] if is_same and is_back and request else []
     for text in (*dropped, *_dropped_requests(before, after, now)):
         message = f"This change drops a correction of the design, or lacks the OK of its agent: {short_name(text)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
