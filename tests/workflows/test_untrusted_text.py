@@ -172,6 +172,14 @@ JAVASCRIPT = [
     ("const v = JSON.parse('${{ toJSON(X) }}');", "process.env.ISSUE_TITLE"),
     ("const v = ${{ X }};", "JSON.parse(process.env.ISSUE_TITLE)"),
     ("const a = ${{ toJSON(X) }}, b = '${{ toJSON(X) }}';", "process.env.ISSUE_TITLE"),
+    ("f('it\\'s a \"quote'); const v = ${{ toJSON(X) }};", None),
+    ('f(\'a "b\'); const v = "${{ toJSON(X) }}";', "process.env.ISSUE_TITLE"),
+    ('f("a\\""); const v = "${{ toJSON(X) }}";', "process.env.ISSUE_TITLE"),
+    ("f('it\\'s'); const v = '${{ toJSON(X) }}';", "process.env.ISSUE_TITLE"),
+    ("f('`'); const v = `${{ toJSON(X) }}`;", "${process.env.ISSUE_TITLE}"),
+    ("// a ` mark\n            const v = `${{ toJSON(X) }}`;", "${process.env.ISSUE_TITLE}"),
+    ("f(`https://a.b`); /* ` */ const v = `${{ toJSON(X) }}`;", "${process.env.ISSUE_TITLE}"),
+    ("/* ${{ toJSON(X) }} */", "process.env.ISSUE_TITLE"),
 ]
 
 

@@ -35,6 +35,9 @@ _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:
 """How languages other than those of Unix shells read a variable."""
 
 _RESERVED = re.compile(r"\AGITHUB_|\ARUNNER_")
+_JAVASCRIPT = re.compile(r"""(?P<expression>\$\{\{(?P<inner>(?:[^}$]|\}(?!\}))*)\}\})|\\[^\n]|//|/\*|\*/|['"`\n]""")
+_ENDS = {"'": "'", '"': '"', "`": "`", "//": "\n", "/*": "*/"}
+"""What ends the strings and comments of JavaScript that begin so."""
 
 
 def script_findings(
@@ -75,9 +78,10 @@ def _scripts(step: Step, path: str, flagged: Collection[str] | None) -> Iterator
 
 def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
     """Report each untrusted expression of a script once, with the variable to use instead."""
+    quotes = _quotes_in(script.text) if script.language == "javascript" else {}
     for expression in dict.fromkeys(embedded_expressions(script.text)):
         parsed = parse(expression)
-        quote = _quote_around(expression, script.text) if script.language == "javascript" else "'"
+        quote = quotes.get(expression, "'")
         if not quote and parsed and parsed.kind == "call" and parsed.name == "tojson":
             continue  # a literal of JavaScript
         references = parsed.yields if parsed else [("an unreadable expression",)]
@@ -104,15 +108,18 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
         yield Finding("unsafe-interpolation", message, script.path, severity, hint=hint, quote=expression)
 
 
-def _quote_around(expression: str, script: str) -> str:
-    """Return the quotation mark that is open before an expression of a script in JavaScript; empty without one."""
-    pieces = script.split(expression)[:-1]
-    for i in range(len(pieces)):
-        before = expression.join(pieces[: i + 1])
-        line = before.rpartition("\n")[2]
-        if found := [*(mark for mark in "'\"" if line.count(mark) % 2), *(["`"] if before.count("`") % 2 else [])]:
-            return found[0]
-    return ""
+def _quotes_in(script: str) -> dict[str, str]:
+    """Return what is open around each expression of a script in JavaScript: a quotation mark, a comment or nothing."""
+    found, quote = dict[str, str](), ""
+    for at in _JAVASCRIPT.finditer(script):
+        if at["expression"]:
+            expression = at["inner"].strip()
+            found[expression] = found.get(expression) or quote
+        elif at[0] == _ENDS.get(quote) or (at[0] == "\n" and quote in {"'", '"'}):
+            quote = ""
+        elif not quote and at[0] in _ENDS:
+            quote = at[0]
+    return found
 
 
 # Code
