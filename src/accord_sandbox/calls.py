@@ -28,8 +28,9 @@ Area = PublicArea | HiddenArea
 
 MOST_RESULTS = 1000
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
-_KINDS = {"": "[^/]+", "int": "[0-9]{1,18}", "path": ".*"}
-"""Patterns of parameters; SQLite's integers hold 18 digits."""
+_KINDS = {"": "[^/]+", "int": "[0-9]+", "path": ".*"}
+MOST_DIGITS = 18
+"""Digits that SQLite's integers can hold."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +253,11 @@ class Call:
         return f"{self.web}/{self.repository['full_name']}"
 
     def number(self, name: str) -> int:
-        """Return a number of the path."""
-        return int(self.params[name])
+        """Return a number of the path; a 404 for one that is too large."""
+        digits = self.params[name]
+        if len(digits) > MOST_DIGITS:
+            raise not_found()
+        return int(digits)
 
     def fetch(self, statement: str, *values: Any) -> Row | None:
         """Return the first row of a query, or None."""

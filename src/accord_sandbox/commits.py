@@ -198,10 +198,8 @@ def _signature(line: bytes) -> Signature:
 
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
-CONCLUSIONS = (
-    *("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out"),
-    "startup_failure",
-)
+CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out")
+SHOWN_CONCLUSIONS = (*CONCLUSIONS, "startup_failure")
 """The conclusions that GitHub's API shows; the last one is GitHub's own (GraphQL API, "CheckConclusionState")."""
 
 STATUS_STATES = ("error", "failure", "pending", "success")
@@ -218,7 +216,7 @@ def create_check_run(call: Call) -> ApiResponse:
     call.require("checks", AccessLevel.WRITE)
     fields = call.fields
     sha = find_commit(call, fields.value_of("head_sha")).sha
-    status, conclusion = fields.get("status"), fields.get("conclusion")
+    status, conclusion = fields.choice("status", CHECK_STATUSES), fields.choice("conclusion", CONCLUSIONS)
     if status == "completed" and conclusion is None:
         raise schema_violation('"conclusion" wasn\'t supplied.')
     values: dict[str, Any] = {
@@ -252,7 +250,7 @@ def list_for_ref(call: Call) -> ApiResponse:
 @route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
 def _create_status(call: Call) -> ApiResponse:
     call.require("statuses", AccessLevel.WRITE)
-    state = call.fields.get("state")
+    state = call.fields.choice("state", STATUS_STATES)
     sha = find_commit(call, call.params["sha"]).sha
     context = call.fields.get("context") or "default"
     texts = {name: call.fields.get(name) for name in ("description", "target_url")}

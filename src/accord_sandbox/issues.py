@@ -56,6 +56,8 @@ class NewIssue:
 def _list_issues(call: Call) -> ApiResponse:
     call.check_issues()
     state = call.query.get("state", "open")
+    if state not in ("open", "closed", "all"):
+        raise invalid("Issue", "state", value=state)
     conditions: list[tuple[str, Any]] = [("repository_id = ?", call.repository["id"]), ("? IN ('all', state)", state)]
     names = filter(None, call.query.get("labels", "").split(","))
     conditions += [(_HAS_LABEL, name.strip().casefold()) for name in names]
@@ -145,8 +147,8 @@ def update_text(call: Call) -> None:
 def update_state(call: Call) -> None:
     """Open or close; GitHub ignores a reason unless the state changes."""
     issue = call.issue
-    state = call.fields.get("state")
-    reason = call.fields.get("state_reason")
+    state = call.fields.choice("state", ("open", "closed"))
+    reason = call.fields.choice("state_reason", REASONS)
     if state is None or state == issue["state"]:
         return
     closing: tuple[object, ...] = (None, None)

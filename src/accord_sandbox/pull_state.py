@@ -105,7 +105,7 @@ def merge_pull(call: Call) -> ApiResponse:
     """Merge a pull request by a merge commit, a squash or a rebase. Protection of the base asks for nothing here."""
     pull = find_pull(call)
     call.require("contents", AccessLevel.WRITE)
-    method = call.fields.get("merge_method") or "merge"
+    method = call.fields.choice("merge_method", ("merge", "squash", "rebase")) or "merge"
     if call.fields.get("sha") not in (None, pull["head_sha"]):
         raise Refusal(409, "Head branch was modified. Review and try the merge again.")
     if pull["draft"]:

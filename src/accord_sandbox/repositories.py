@@ -174,10 +174,11 @@ def get_workflow_permissions(call: Call) -> ApiResponse:
 def set_workflow_permissions(call: Call) -> ApiResponse:
     """Change the settings; what the body leaves out stays."""
     call.require("administration", AccessLevel.WRITE if call.user.kind == "installation" else AccessLevel.ADMIN)
-    level = call.fields.get("default_workflow_permissions", call.repository["workflow_permissions"])
-    may_create = call.fields.get("can_approve_pull_request_reviews", call.repository["may_create_pulls"])
+    old = call.repository
+    level = call.fields.choice("default_workflow_permissions", ("read", "write")) or old["workflow_permissions"]
+    may_create = call.fields.get("can_approve_pull_request_reviews", old["may_create_pulls"])
     statement = "UPDATE repositories SET workflow_permissions = ?, may_create_pulls = ? WHERE id = ?"
-    call.db.execute(statement, (level, may_create, call.repository["id"]))
+    call.db.execute(statement, (level, may_create, old["id"]))
     return ApiResponse(204)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 DOCS = "https://docs.github.com/rest/"
 PER_PAGE = 30
 MOST_PER_PAGE = 100
+_MOST_PAGE_DIGITS = 9
 _Item = TypeVar("_Item")
 
 
@@ -101,8 +103,9 @@ class PageRequest:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> PageRequest:
-        """Read ``per_page`` and ``page``; like GitHub, use the maximum for too much."""
-        return cls(min(int(query.get("per_page", PER_PAGE)), MOST_PER_PAGE), int(query.get("page", 1)))
+        """Read ``per_page`` and ``page``; like GitHub, use the default for nonsense and the maximum for too much."""
+        size = _positive(query.get("per_page"), PER_PAGE)
+        return cls(min(size, MOST_PER_PAGE), _positive(query.get("page"), 1))
 
     @property
     def offset(self) -> int:
@@ -135,6 +138,20 @@ class Fields(dict[str, Any]):
         if name not in self:
             raise schema_violation(f'"{name}" wasn\'t supplied.')
         return self[name]
+
+    def choice(self, name: str, allowed: tuple[str, ...]) -> str | None:
+        """Return a text out of a fixed set."""
+        value: str | None = self.get(name)
+        if value is not None and value not in allowed:
+            listing = ", ".join(allowed)
+            raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not a member of [{listing}].")
+        return value
+
+
+def _positive(text: str | None, default: int) -> int:
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_PAGE_DIGITS or int(text) == 0:
+        return default
+    return int(text)
 
 
 def token_of(header: str) -> str:

@@ -13,11 +13,12 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
-from accord_sandbox.diffs import NotInDiff, fork_point, locate, pull_diff, relocate
+from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, invalid, not_found, schema_violation
 
+EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 _OWN = {
     "APPROVE": "Can not approve your own pull request",
@@ -57,7 +58,7 @@ def list_reviews(call: Call) -> ApiResponse:
 def create_review(call: Call) -> ApiResponse:
     """Create a review; without an event it stays pending."""
     pull = _reviewable_pull(call)
-    event = call.fields.get("event")
+    event = call.fields.choice("event", EVENTS)
     body = _checked_body(call.fields.get("body") or "")
     commit = call.fields.get("commit_id") or pull["head_sha"]
     if not is_pull_commit(call, pull, commit):
@@ -254,12 +255,12 @@ def read_remark(document: Any) -> Remark:
     """Read the place and the text of a comment."""
     fields = Fields(document)
     path, body = fields.value_of("path"), fields.value_of("body")
-    if fields.get("subject_type") == "file":
+    if fields.choice("subject_type", ("line", "file")) == "file":
         return Remark(path, body, None)
     if "start_line" in fields:
         raise schema_violation("The sandbox does not support `start_line`. Comment on one line.")
     line = fields.get("line", 0)  # 0: on no line of a diff, like the older ``position``
-    return Remark(path, body, line, fields.get("side") or "RIGHT")
+    return Remark(path, body, line, fields.choice("side", SIDES) or "RIGHT")
 
 
 def place_remark(call: Call, pull: Row, remark: Remark, commit: str) -> dict[str, Any]:

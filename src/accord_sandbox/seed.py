@@ -13,7 +13,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_yaml
-from accord_sandbox.commits import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
+from accord_sandbox.commits import CHECK_STATUSES, SHOWN_CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
 from accord_sandbox.repositories import RULES
 from accord_sandbox.tokens import BOT, MAINTAINER
@@ -96,7 +96,7 @@ class SeedCheck(_Dated):
     name: str
     app: str = BOT
     status: _one_of(CHECK_STATUSES) | None = None  # type: ignore[valid-type]
-    conclusion: _one_of(CONCLUSIONS) | None = None  # type: ignore[valid-type]
+    conclusion: _one_of(SHOWN_CONCLUSIONS) | None = None  # type: ignore[valid-type]
     title: str | None = None
     summary: str | None = None
     run: int | None = None

@@ -157,6 +157,7 @@ def test_an_account_reacts_once(client: Client) -> None:
     path = f"issues/comments/{made['id']}/reactions"
     for token, status in ((ADMIN, 201), (ADMIN, 200), ("triage", 201)):
         assert client("POST", path, {"content": "eyes"}, token=token).status_code == status
+    assert client("POST", path, {"content": "wow"}).status_code == 422
     assert client("POST", "issues/comments/1/reactions", {"content": "eyes"}).status_code == 404
     (comment,) = client("GET", "issues/2/comments").json()
     assert (comment["reactions"]["eyes"], comment["reactions"]["total_count"]) == (2, 2)

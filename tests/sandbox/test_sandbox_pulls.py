@@ -313,7 +313,7 @@ def test_a_pull_request_from_a_fork_stays_open_after_a_push(tmp_path: Path) -> N
     ("token", "body", "status"),
     [
         (ADMIN, {}, 403), (None, {}, 401), ("flows", {}, 403), (INSTALLATION, {"head_sha": "0" * 40}, 422),
-        (INSTALLATION, {"status": "completed"}, 422),
+        (INSTALLATION, {"status": "completed"}, 422), (INSTALLATION, {"conclusion": "splendid"}, 422),
         (INSTALLATION, {"output": {"title": "x"}}, 422),
     ],
 )  # fmt: skip
@@ -343,4 +343,5 @@ def test_statuses_combine_into_one_state(client: Client) -> None:
         assert (made.status_code, made.json()["creator"]["login"]) == (201, "maintainer")
         assert client("GET", f"commits/{sha}/status").json()["state"] == expected
     assert client("GET", f"commits/{sha}/status").json()["total_count"] == 2
+    assert client("POST", f"statuses/{sha}", {"state": "fine"}).status_code == 422
     assert client("POST", f"statuses/{sha}", {"state": "success"}, token=STRANGER).status_code == 403

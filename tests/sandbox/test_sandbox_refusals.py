@@ -51,6 +51,7 @@ INVALID: list[tuple[str, str, Any, Any]] = [
     ),
     ("POST", "issues/2/comments", {"body": "b" * 65_537}, COMMENT_TOO_LONG),
     ("POST", "issues/2/comments", {"body": ""}, BLANK_COMMENT),
+    ("GET", "issues?state=shut", None, [{"value": "shut", "resource": "Issue", "code": "invalid", "field": "state"}]),
 ]
 
 
@@ -68,6 +69,7 @@ def test_invalid_values_are_reported_by_field(client: Client, method: str, path:
     ("method", "path", "body", "problem"),
     [
         ("POST", "issues", {}, '"title" wasn\'t supplied.'),
+        ("PATCH", "issues/2", {"state": "shut"}, "For 'properties/state', \"shut\" is not a member of [open, closed]."),
         ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
         ("POST", "dispatches", {"client_payload": {}}, '"event_type" wasn\'t supplied.'),
         ("POST", "dispatches", {"event_type": "x" * 101}, "event_type must have 1 to 100 characters."),
