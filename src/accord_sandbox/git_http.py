@@ -50,7 +50,7 @@ class GitEndpoint:
         try:
             if kind != "lost-before":
                 self._check_fault(fault, after=False)
-                content = self._act(full_name, await self.request.body())
+                content = await asyncio.to_thread(self._act, full_name, await self.request.body())
                 self.applied = True
             if kind in ("lost-before", "lost-after"):
                 self._log(0)

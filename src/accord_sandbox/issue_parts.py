@@ -14,7 +14,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, or_404, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, names_of, not_found, or_404, too_long
 
 NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
@@ -86,12 +86,16 @@ def _delete_label(call: Call) -> ApiResponse:
 
 @route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
 def _add_labels(call: Call) -> ApiResponse:
-    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *(call.fields.get("labels") or [])])
+    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_given_labels(call)])
 
 
 @route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
 def _set_labels(call: Call) -> ApiResponse:
-    return _relabel(call, call.fields.get("labels") or [])
+    return _relabel(call, _given_labels(call))
+
+
+def _given_labels(call: Call) -> list[str]:
+    return names_of(call.document) if isinstance(call.document, list) else call.fields.labels() or []
 
 
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
@@ -227,7 +231,7 @@ def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
     _check_has_sub_issues(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    parent, child = call.issue, issue_by_id(call, call.fields.value_of("sub_issue_id"))
+    parent, child = call.issue, issue_by_id(call, call.fields.value_of("sub_issue_id", int))
     if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
         raise Refusal(422, f"{_REFUSED}Sub-issue must be another issue")
     known = call.fetch("SELECT parent_id FROM sub_issues WHERE child_id = ?", child["id"])
@@ -313,7 +317,7 @@ def update_milestone(call: Call) -> None:
     may = call.grant.may("issues", AccessLevel.TRIAGE, pull=bool(call.issue["is_pull"]))
     if "milestone" not in call.fields or not may:
         return
-    number = None if call.document["milestone"] is None else call.fields.value_of("milestone")
+    number = None if call.document["milestone"] is None else call.fields.value_of("milestone", int)
     row = call.fetch(
         "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
     )

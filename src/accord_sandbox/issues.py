@@ -21,7 +21,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import follow_branches, pull_refusal
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, checked, created, invalid, not_found, too_long
 from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
@@ -82,7 +82,7 @@ def create_issue(call: Call) -> ApiResponse:
     call.permit(call.grant.may_comment())
     title = checked_title(call.fields.value_of("title"))
     body = checked_body(call)
-    names = call.fields.get("labels")
+    names = call.fields.labels()
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
@@ -100,7 +100,7 @@ def update_issue(call: Call) -> ApiResponse:
     own = issue["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
     call.permit(own or call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull))
-    names = call.fields.get("labels")
+    names = call.fields.labels()
     update_text(call)
     update_state(call)
     update_type(call)
@@ -177,7 +177,7 @@ def update_state(call: Call) -> None:
 
 def checked_title(title: str | None, resource: str = "Issue") -> str:
     """Return a title that GitHub takes."""
-    if title is None or not title.strip():
+    if title is None or not checked("title", title).strip():
         raise invalid(resource, "title", "missing_field")
     if len(title) > TITLE_LIMIT:
         raise too_long(resource, "title", TITLE_LIMIT)
@@ -213,7 +213,7 @@ def _list_blocking(call: Call) -> ApiResponse:
 def _add_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
-    blocked, blocker = call.issue, issue_by_id(call, call.fields.value_of("issue_id"))
+    blocked, blocker = call.issue, issue_by_id(call, call.fields.value_of("issue_id", int))
     for end, row in (("Source", blocked), ("Target", blocker)):
         if row["is_pull"]:
             raise Refusal(422, f"{_REFUSED}{end} issue may only be an issue")

@@ -131,13 +131,17 @@ class PageRequest:
 
 
 class Fields(dict[str, Any]):
-    """A request's JSON object. Tests hold its types against GitHub's description, so they are not checked here."""
+    """A request's JSON object. Of optional fields, tests hold the types against GitHub's description."""
 
-    def value_of(self, name: str) -> Any:
-        """Return a field; refuse a body that lacks it."""
+    def value_of(self, name: str, kind: type = str) -> Any:
+        """Return a field of a kind; refuse a body that lacks it, or has another value."""
         if name not in self:
             raise schema_violation(f'"{name}" wasn\'t supplied.')
-        return self[name]
+        return checked(name, self[name], kind)
+
+    def labels(self) -> list[str] | None:
+        """Return the names in the field ``labels``, each given plainly or as an object; None without it."""
+        return names_of(self.value_of("labels", list)) if "labels" in self else None
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str | None:
         """Return a text out of a fixed set."""
@@ -146,6 +150,18 @@ class Fields(dict[str, Any]):
             listing = ", ".join(allowed)
             raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not a member of [{listing}].")
         return value
+
+
+def checked(name: str, value: Any, kind: type = str) -> Any:
+    """Return a value of a kind; refuse another one."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not of the right type.")
+    return value
+
+
+def names_of(labels: Sequence[Any]) -> list[str]:
+    """Return the names of labels, each given plainly or as an object."""
+    return [checked("labels", each.get("name") if isinstance(each, dict) else each) for each in labels]
 
 
 def _positive(text: str | None, default: int) -> int:

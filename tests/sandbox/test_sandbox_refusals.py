@@ -70,6 +70,7 @@ def test_invalid_values_are_reported_by_field(client: Client, method: str, path:
     [
         ("POST", "issues", {}, '"title" wasn\'t supplied.'),
         ("PATCH", "issues/2", {"state": "shut"}, "For 'properties/state', \"shut\" is not a member of [open, closed]."),
+        ("POST", "issues", {"title": 5}, "For 'properties/title', 5 is not of the right type."),
         ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
         ("POST", "dispatches", {"client_payload": {}}, '"event_type" wasn\'t supplied.'),
         ("POST", "dispatches", {"event_type": "x" * 101}, "event_type must have 1 to 100 characters."),
