@@ -28,9 +28,10 @@ Area = PublicArea | HiddenArea
 
 MOST_RESULTS = 1000
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
-_KINDS = {"": "[^/]+", "int": "[0-9]+", "path": ".*"}
 MOST_DIGITS = 18
 """Digits that SQLite's integers can hold."""
+
+_KINDS = {"": "[^/]+", "int": f"[0-9]{{1,{MOST_DIGITS}}}", "path": ".*"}
 
 
 @dataclass(frozen=True)
@@ -253,11 +254,8 @@ class Call:
         return f"{self.web}/{self.repository['full_name']}"
 
     def number(self, name: str) -> int:
-        """Return a number of the path; a 404 for one that is too large."""
-        digits = self.params[name]
-        if len(digits) > MOST_DIGITS:
-            raise not_found()
-        return int(digits)
+        """Return a number of the path."""
+        return int(self.params[name])
 
     def fetch(self, statement: str, *values: Any) -> Row | None:
         """Return the first row of a query, or None."""

@@ -21,7 +21,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import follow_branches, pull_refusal
-from accord_sandbox.responses import ApiResponse, Refusal, checked, created, invalid, not_found, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, of_kind, too_long
 from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
@@ -177,7 +177,7 @@ def update_state(call: Call) -> None:
 
 def checked_title(title: str | None, resource: str = "Issue") -> str:
     """Return a title that GitHub takes."""
-    if title is None or not checked("title", title).strip():
+    if title is None or not of_kind("title", title).strip():
         raise invalid(resource, "title", "missing_field")
     if len(title) > TITLE_LIMIT:
         raise too_long(resource, "title", TITLE_LIMIT)

@@ -137,7 +137,7 @@ class Fields(dict[str, Any]):
         """Return a field of a kind; refuse a body that lacks it, or has another value."""
         if name not in self:
             raise schema_violation(f'"{name}" wasn\'t supplied.')
-        return checked(name, self[name], kind)
+        return of_kind(name, self[name], kind)
 
     def labels(self) -> list[str] | None:
         """Return the names in the field ``labels``, each given plainly or as an object; None without it."""
@@ -152,7 +152,7 @@ class Fields(dict[str, Any]):
         return value
 
 
-def checked(name: str, value: Any, kind: type = str) -> Any:
+def of_kind(name: str, value: Any, kind: type = str) -> Any:
     """Return a value of a kind; refuse another one."""
     if not isinstance(value, kind) or isinstance(value, bool):
         raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not of the right type.")
@@ -161,7 +161,7 @@ def checked(name: str, value: Any, kind: type = str) -> Any:
 
 def names_of(labels: Sequence[Any]) -> list[str]:
     """Return the names of labels, each given plainly or as an object."""
-    return [checked("labels", each.get("name") if isinstance(each, dict) else each) for each in labels]
+    return [of_kind("labels", each.get("name") if isinstance(each, dict) else each) for each in labels]
 
 
 def _positive(text: str | None, default: int) -> int:

@@ -37,7 +37,7 @@ _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:
 _RESERVED = re.compile(r"\AGITHUB_|\ARUNNER_")
 _JAVASCRIPT = re.compile(r"""(?P<expression>\$\{\{(?P<inner>(?:[^}$]|\}(?!\}))*)\}\})|\\[^\n]|//|/\*|\*/|['"`\n]""")
 _ENDS = {"'": "'", '"': '"', "`": "`", "//": "\n", "/*": "*/"}
-"""What ends the strings and comments of JavaScript that begin so."""
+"""The end of each string and comment of JavaScript, by its beginning."""
 
 
 def script_findings(

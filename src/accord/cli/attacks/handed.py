@@ -72,7 +72,9 @@ def _functions(home: Path, server: str) -> Mapping[str, Callable[[str], object]]
         "repair": lambda text: repair_prompt([Finding("schema", text, hint=text)]),
         "archive": lambda text: _archive(home / "packed", text),
         "tool": lambda text: elsewhere.write_text(text) and tools.items(),
-        "handoff": lambda text: verdict_of(GateVerdict("", "", (Finding("schema", text),)), redact, PostingPolicy()),
+        "handoff": lambda text: verdict_of(
+            GateVerdict("", "", (Finding("schema", text, hint=text),)), redact, PostingPolicy()
+        ),
         **dict.fromkeys(["refs", "lock"], lambda text: _left(guard_git_settings(git, with_refs=True), home / text)),
         "terminal": lambda text: _left(guard_refs(home), home / text),
         "git-settings": lambda text: _left(guard_git_settings(git), home / text),
