@@ -28,10 +28,8 @@ Area = PublicArea | HiddenArea
 
 MOST_RESULTS = 1000
 _PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
-MOST_DIGITS = 18
-"""Digits that SQLite's integers can hold."""
-
-_KINDS = {"": "[^/]+", "int": f"[0-9]{{1,{MOST_DIGITS}}}", "path": ".*"}
+_KINDS = {"": "[^/]+", "int": "[0-9]{1,18}", "path": ".*"}
+"""Patterns of parameters; SQLite's integers hold 18 digits."""
 
 
 @dataclass(frozen=True)

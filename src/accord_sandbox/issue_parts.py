@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, names_of, not_found, or_404, too_long
@@ -359,7 +359,7 @@ def list_near(call: Call, table: str, there: str, here: str) -> ApiResponse:
 
 def issue_by_id(call: Call, identifier: int) -> Row:
     """Return an issue by its database id, of any repository that the caller sees; else raise a 404."""
-    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 10**MOST_DIGITS else None
+    row = call.fetch("SELECT * FROM issues WHERE id = ?", identifier) if 0 < identifier < 2**63 else None
     home = row and call.fetch("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
     if row is None or home is None or not grant_of(call.db, call.actor, home).sees:
         raise not_found()
