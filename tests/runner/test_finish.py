@@ -181,7 +181,7 @@ def test_a_failed_run_only_says_where_its_changes_are(
     assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
     assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
     pushed = (
-        "The agent pushed changes of the run itself (origin/feature), and accord no others. All of them, 1 file, are"
+        "The agent pushed changes of the run itself (origin/feature), and accord pushed none. All of them, 1 file, are"
     )
     begins = (
         pushed if "pushed" in record else "The run\N{RIGHT SINGLE QUOTATION MARK}s changes were not pushed. 1 file is"

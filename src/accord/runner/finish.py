@@ -180,7 +180,9 @@ class _FinishedRun(Frozen):
         what = "The run's changes were not pushed"
         if record.pushed:
             files, number = f"All of them, {count_of(number, 'file')}, are", 0  # which ones remain, no fact tells
-            what = f"The agent pushed changes of the run itself ({some_of(list(record.pushed))}), and accord no others"
+            what = (
+                f"The agent pushed changes of the run itself ({some_of(list(record.pushed))}), and accord pushed none"
+            )
         warning = f"{what}. {files} in changes.patch of the run folder or artifact."
         if self.options.remote and not record.context.pr_ref:
             warning += " To push them, name the branch with `--pr-ref` of `accord publish`."
