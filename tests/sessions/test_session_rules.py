@@ -170,6 +170,9 @@ GRAVE: list[Any] = [
     "High/critical: the token is logged",
     "High priority vulnerability \u2014 the token is logged",
     "Critical CVEs: none. High CVEs: two of them",
+    "High (0): the token is logged",
+    "Critical (none), high (2)",
+    "Critical (0)\nHigh (2)",
 ]
 UNREAD: list[Any] = [
     {"what": "high"},
@@ -204,6 +207,12 @@ HARMLESS: list[Any] = [
     "| Severity | Count |\n| --- | --- |\n| **Critical** | 0 |\n| High | no issues found | - |",
     "Critical | 0\nHigh | 0",
     "Critical vulnerabilities: none; high vulnerabilities: 0",
+    "HIGH (none)",
+    "**High** (no findings)",
+    "Critical (0), high (none found), medium (1 finding)",
+    "high (n/a)",
+    "High (0 findings).",
+    "- Critical (0)\n- **High (none)**\n",
     "",
 ]
 

@@ -49,8 +49,9 @@ _COUNTS = (
         rf"\s*(\d+(?:\s+\w+)?|{_NOTHING})\s*(?=[,;.|()\n]|\Z)"
     ),
     re.compile(rf"\b{_WORD}{_RISK}?[*`_]*[ \t]*\|[ \t]*[*`_]*(\d+(?:\s+\w+)?|{_NOTHING})(?=[*` \t|-]*(?:\n|\Z))"),
+    re.compile(rf"\b{_WORD}{_RISK}?[*`_]*\s*[(\[](\d+(?:{_FINDINGS})?|{_NOTHING})[)\]](?=[ \t*`_]*(?:[,;.|\n]|\Z))"),
 )
-"""A severity with the number of its findings, such as ``high: 0`` or ``critical: none found``, or a row of both."""
+"""A severity with the number of its findings: ``high: 0``, ``critical: none found``, ``high (0)``, or a row of both."""
 _GRAVE_LABEL = re.compile(
     rf"[\W\d_]*(high|critical){_RISK}?(?![\w-])(?:[^:.!?;\n]|[:.](?=\w)){{0,120}}?"
     r"(?::(?=[\s*_`]|\Z)|\s[-\u2013\u2014]\s)[\s*_`]*([^,;.|()\n]*)"
