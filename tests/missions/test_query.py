@@ -62,6 +62,7 @@ RUNS: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
         {"pending_decisions": {"D1": {"options": [{"label": "Go"}, {"id": "ü"}, {"label": 3}, True, 2, None]}}},
         {"options": ["Go", '{"id": "ü"}', '{"label": 3}', "true", "2", "null"]},
     ),
+    "options as a number": ({"pending_decisions": {"D1": {"options": 5}}}, {"decision_id": "D1", "options": None}),
     "block before the first step": ({"blocked_reason": "No key."}, {"mission_state": "discovery", "reason": "No key."}),
     "block before a question": (
         {"issued_step_id": "plan", "blocked_reason": "No key.", "pending_decisions": PENDING},

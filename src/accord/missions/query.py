@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract
@@ -37,9 +37,9 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
         "agent": agent,
         "mission_slug": mission.slug,
         "mission": run.mission_type,
-        **position,
+        **asdict(position),
         "timestamp": timestamp(now),
-        "guard_failures": guard_failures(mission, position["step_id"]) if run.mission_type == DEFAULT_TYPE else [],
+        "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
         "progress": counts and {**counts, **_ahead(mission)},
         "origin": origin,
         "run_id": run.run_id,
@@ -105,26 +105,31 @@ def progress(mission: Mission) -> dict[str, Any] | None:
     }
 
 
-def readiness(mission: Mission) -> dict[str, dict[str, Any]]:
-    """Return whether each work package is ``ready``, ``blocked_by`` which others, and why it never is.
+class Readiness(TypedDict):
+    """Whether a work package may start now, which others block it, and why it never can."""
 
-    Only work that did not start yet can be ready or blocked.
-    """
-    found: dict[str, dict[str, Any]] = {}
+    ready: bool
+    blocked_by: list[str]
+    blocked_reason: str | None
+
+
+def readiness(mission: Mission) -> dict[str, Readiness]:
+    """Return the readiness of each work package. Only work that did not start yet can be ready or blocked."""
+    found: dict[str, Readiness] = {}
     for wp_id in mission.ids:
-        found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
+        entry = found[wp_id] = {"ready": False, "blocked_by": [], "blocked_reason": None}
         blocked = mission.blockers.get(wp_id, Blockers())
         try:
             status = mission.status_of(wp_id)
             if status in WAITING and not blocked.waits_for:
                 resolve_workspace(mission, wp_id)
         except BrokenContract as broken:
-            found[wp_id]["blocked_reason"] = broken.message
+            entry["blocked_reason"] = broken.message
             continue
         if status in WAITING:
-            is_ready = status == "planned" and not (blocked.waits_for or blocked.problem)
-            reasons = {"blocked_by": [*blocked.waits_for], "blocked_reason": blocked.problem or None}
-            found[wp_id] = {"ready": is_ready, **reasons}
+            entry["ready"] = status == "planned" and not (blocked.waits_for or blocked.problem)
+            entry["blocked_by"] = [*blocked.waits_for]
+            entry["blocked_reason"] = blocked.problem or None
     return found
 
 
@@ -172,8 +177,10 @@ def mission_status(mission: Mission, now: datetime, threshold_minutes: float = D
         "mission": mission.meta.type or None,
         "progress": progress(mission),
         "work_packages": [
-            _entry(mission, wp_id, stale_of(mission, wp_id, git, now, threshold_minutes), unreadable.get(wp_id))
-            | ready[wp_id]
+            {
+                **_entry(mission, wp_id, stale_of(mission, wp_id, git, now, threshold_minutes), unreadable.get(wp_id)),
+                **ready[wp_id],
+            }
             for wp_id in mission.ids
         ],
         "diagnostics": _diagnostics(mission),

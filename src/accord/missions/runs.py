@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,57 +58,66 @@ class RunState(MissionFileModel):
     blocked_reason: str | None = None
 
 
-def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> dict[str, Any]:
-    """Return the position of a run as keys of an answer: blocked, asked, or at a step; what it does not name is null.
+class RunPosition(Frozen):
+    """The position of a run, and the question that it waits for; the fields are keys of the answer of ``next``.
 
-    ``preview_step`` is the step that would be issued next. Raises BrokenContract ``no-first-step``.
+    ``preview_step`` is the step that would be issued next.
     """
+
+    mission_state: str
+    step_id: str | None = None
+    preview_step: str | None = None
+    reason: str | None = None
+    decision_id: str | None = None
+    input_key: str | None = None
+    question: str | None = None
+    options: list[str] | None = None
+
+
+def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> RunPosition:
+    """Return the position of a run: blocked, asked, or at a step. Raises BrokenContract ``no-first-step``."""
     done = set(state.completed_steps)
     issued = state.issued_step_id if state.issued_step_id and state.issued_step_id not in done else None
     open_ = (step for step in steps if step.id not in done and step.id != issued and done.issuperset(step.depends_on))
     following = next(open_, None)
     preview = following.id if following else None
-    found: dict[str, Any] = {"step_id": issued, "preview_step": preview}
     if state.blocked_reason:
-        return {**found, "mission_state": issued or preview or "blocked", "reason": state.blocked_reason}
+        return RunPosition(issued or preview or "blocked", issued, preview, state.blocked_reason)
     if state.pending_decisions:
-        asked_in, decision = _pending_decision(state)
-        return {**found, **decision, "mission_state": issued or asked_in or preview or "waiting"}
+        return _asked_position(issued, preview, state.pending_decisions)
     if issued:
-        return {**found, "mission_state": issued}
+        return RunPosition(issued, issued, preview)
     if following:
+        found = RunPosition(following.id if done else "not_started", None, preview)
         missing = next((name for name in following.requires_inputs if name not in state.inputs), None)
         question = f"The step {following.id} needs the input `{missing}`. What is it?"
-        asks = {"decision_id": f"input:{missing}", "input_key": missing, "question": question} if missing else {}
-        return {**found, **asks, "mission_state": following.id if done else "not_started"}
+        asks = replace(found, decision_id=f"input:{missing}", input_key=missing, question=question)
+        return found if missing is None else asks
     if not done:
         message = f"The mission type `{mission_type}` has no issuable first step."
         raise BrokenContract.of(Finding("no-first-step", message, hint="Fix the steps in its template."))
     if all(step.id in done for step in steps):
-        return {**found, "mission_state": "done"}
-    reason = "No step can be issued: each depends on a step that cannot be completed."
-    return {**found, "mission_state": "blocked", "reason": reason}
+        return RunPosition("done")
+    return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
 
 
-def _pending_decision(state: RunState) -> tuple[str | None, dict[str, Any]]:
-    """Return the step of the pending decision with the lowest id, and the decision as keys of an answer."""
-    name = min(state.pending_decisions)
-    value = state.pending_decisions[name]
-    fields = value if isinstance(value, dict) else {"question": value}
+def _asked_position(issued: str | None, preview: str | None, pending: Mapping[str, Any]) -> RunPosition:
+    """Return the position at the pending decision with the lowest id."""
+    name = min(pending)
+    fields = pending[name] if isinstance(pending[name], dict) else {"question": pending[name]}
     key = fields.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
     texts = [value if isinstance(value, str) else "" for value in (key, fields.get("question"), fields.get("step_id"))]
     input_key, question, step_id = (text or None for text in texts)
     options = fields.get("options")
-    labels = (option.get("label") if isinstance(option, dict) else option for option in options or ())
-    listed = (
-        [
-            label if isinstance(label, str) else json.dumps(option, ensure_ascii=False)
-            for option, label in zip(options, labels, strict=True)
-        ]
-        if isinstance(options, list)
-        else None
-    )
-    return step_id, {"decision_id": name, "input_key": input_key, "question": question, "options": listed}
+    listed = [*map(_option_text, options)] if isinstance(options, list) else None
+    state = issued or step_id or preview or "waiting"
+    return RunPosition(state, issued, preview, None, name, input_key, question, listed)
+
+
+def _option_text(option: Any) -> str:
+    """Return the text of an option: its label, or its JSON where it has none."""
+    label = option.get("label") if isinstance(option, dict) else option
+    return label if isinstance(label, str) else json.dumps(option, ensure_ascii=False)
 
 
 _TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
