@@ -19,9 +19,9 @@ CONTRACTS = Path(__file__).parents[1] / "data" / "mission-contracts"
 MODELS: dict[str, type[BaseModel]] = {"next-query-response": NextQueryResponse, "stale-status": StaleStatus}
 MISSING = object()
 
-DATES = ["2026-05-04T12:00:00Z", "2026-05-04t12:00:00.123456789z", "2026-05-04T12:00:00+02:00"]
+DATES = ["2026-05-04T12:00:00Z", "2026-05-04t12:00:00.123456789z", "2026-05-04T12:00:00+02:00", "2016-12-31T23:59:60Z"]
 NO_DATES = ["", "yesterday", "12:00:00Z", "2026-05-04", "2026-05-04T12:00:00", "2026-05-04 12:00:00"]
-NO_DATES += ["2026-02-30T12:00:00Z"]
+NO_DATES += ["2026-02-30T12:00:00Z", "2016-12-31T22:59:60Z"]
 ODD: list[Any] = ["", "x", "not_started", "query", None, True, False, 0, 1, 1.5, -3, [], ["a"], ["a", 1], [None], {}]
 ODD += [{"a": 1}, *DATES, *NO_DATES, SHARED_WORKSPACE, "fresh", "stale", "not_applicable", "😀", " ", MISSING]
 

@@ -38,15 +38,17 @@ BRANCHES = "kitty/mission-"
 
 SHARED_WORKSPACE = "planning_artifact_repo_root_shared_workspace"
 
-_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 
 
 def _check_rfc3339(text: str) -> str:
-    """Check a text against RFC 3339, the ``date-time`` of JSON Schema. accord writes no leap seconds."""
+    """Check a text against RFC 3339, the ``date-time`` of JSON Schema; a leap second must end a day in UTC."""
     with suppress(ValueError):
         if parts := _RFC3339.fullmatch(text):
-            parse_timestamp(f"{parts[1]}{parts[2]}".upper())
-            return text
+            is_leap = parts[2] == "60"
+            time = parse_timestamp(f"{parts[1]}{'59' if is_leap else parts[2]}{parts[3]}".upper())
+            if not is_leap or time.strftime("%H:%M") == "23:59":
+                return text
     raise ValueError("The value is not an RFC 3339 timestamp", "Write one such as 2026-11-22T05:00:00Z.")
 
 
