@@ -310,7 +310,10 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
                 'echo "agent-exit-code=0" >> "$GITHUB_OUTPUT"', 'echo "exit-code-of-tests=0" >> "$GITHUB_OUTPUT"',
                 'codex exec "$(cat "$PROMPT") text"', 'npx -y @openai/codex exec - < "$P"', "timeout 30m claude -p x",
                 'put() { echo "$1" >> log; }; put a', 'if [ "$A" == "b" ]; then git push; fi',
-                '{ echo "long<<END"; cat "$F"; echo END; } >> "$GITHUB_OUTPUT"')
+                '{ echo "long<<END"; cat "$F"; echo END; } >> "$GITHUB_OUTPUT"', 'echo "exit-code=0"',
+                'if true; then A=1; fi; echo a=1 >> "$GITHUB_OUTPUT"\n          printf "exit-code=0 > b"',
+                'set -euo pipefail\n          put() { echo "$1=$2" >> "$GITHUB_OUTPUT"; }\n          put a "$A"',
+                'put() { echo "${1}<<E\n          $2\n          E" >> "$GITHUB_OUTPUT"; }\n          put a "$A"')
         ],
         *[
             (f"{NAMED}          {line}\n", False)
@@ -321,6 +324,17 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
                 'for k in $A; do echo "a-$k=1" >> "$GITHUB_OUTPUT"; done',
                 'for k in *; do\n            echo "$k=1"\n          done >> "$GITHUB_OUTPUT"', 'codex exec "$(./a.sh)"',
                 'exec >> "$GITHUB_OUTPUT"; cat all.env', 'echo a | tee -a "$GITHUB_OUTPUT"', "curl x | bash",
+                f'put() {{\n{CODE}          }}\n          put >> "$GITHUB_OUTPUT"',
+                f'(echo a=1\n{CODE}          echo b=1) | tee -a "$GITHUB_OUTPUT"',
+                f'for k in a; do\n{CODE}          echo "$k"; done >> "$GITHUB_OUTPUT"',
+                'echo "exit-code=0\n          a=1" >> "$GITHUB_OUTPUT"',
+                'put() { echo "$1=$2" >> "$GITHUB_OUTPUT"; }\n          put "$A" 0',
+                'put() { echo "$1=$2" >> "$GITHUB_OUTPUT"; }\n          put exit-code 0 2> log.txt',
+                'put() { echo "exit-$1=0" >> "$GITHUB_OUTPUT"; }\n          put code',
+                'put() { echo "$1=0" >> "$GITHUB_OUTPUT"; }\n          set -- "$A"; put a',
+                'put() { echo "$1=0" >> "$GITHUB_OUTPUT"; }\n          put `date +%s`',
+                f'[ -f a ] && exec >> "$GITHUB_OUTPUT"\n{CODE}',
+                'put() { shift; echo "$1=0" >> "$GITHUB_OUTPUT"; }\n          put a "$A"',
                 'echo "::set-output name=exit-code::0"', SET.replace("exit", "a=1\\nexit").strip())
         ],
     ],
@@ -335,6 +349,14 @@ def test_an_output_that_a_script_never_sets_is_found(script: str, is_found: bool
     shell = text.replace("        env:\n", "        shell: python\n        env:\n")
     assert "output-unwired" not in codes(shell)
     assert "output-unwired" not in codes(text + "defaults: {run: {shell: python}}\n")
+
+
+def test_a_script_that_does_not_name_the_file_sets_no_outputs() -> None:
+    lines = "".join(f'          echo "{name}=0"\n' for name in OUTPUTS)
+    script = "run: |\n" + lines.rstrip()
+    assert codes(edited(RUNNER, (RUN, script))) == ["output-unwired"] * len(OUTPUTS)
+    for end in ('>> "${{ github.output }}"', '>> "$OUT"', '| tee -a "$OUT"'):
+        assert codes(edited(RUNNER, (RUN, script.replace('=0"', f'=0" {end}')))) == []
 
 
 @pytest.mark.parametrize(

@@ -224,8 +224,17 @@ _FUNCTION = re.compile(r"\b([\w-]+)[ \t]*\(\)")
 _ELSEWHERE = re.compile(r">[ \t]?[\"']?(?:\$\{?GITHUB_\w+\}?|[\w.][\w./-]*)[\"']?$")
 """A redirection into another file than that of the outputs, at the end of a line."""
 
+_FILE = re.compile(r"GITHUB_OUTPUT|set-output|>[ \t]*[\"']?\$(?!\{?GITHUB_)|\btee\b")
+"""A script without any of these writes to no file of outputs, by its name or another one."""
+
+_PRINTED = re.compile(r"(?:echo|printf)\b(?!.*set-output)(?:[^<>|\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')*")
+"""A line that is printed: it goes to no file, unless that of a function or group around it."""
+
+_FIRST = re.compile(r"(?<![\w-])\$(?:1\b|\{1\})(?![\w-])")
+_OTHER_ARGUMENTS = re.compile(r"shift\b.*|set(?!(?: [-+][A-Za-z]+| pipefail)*$) .*")
 _OF_GROUP = re.compile(
-    r"^[ \t]*(?:[})]|done\b|fi\b|esac\b|exec\b)[^\n]{0,99}GITHUB_OUTPUT|[})][ \t]*>|=[\"']?\$\{?GITHUB_OUTPUT",
+    r"(?:^|;)[ \t]*(?:[})]|done\b|fi\b|esac\b|exec\b)[^\n;]{0,99}GITHUB_OUTPUT|[})][ \t]*>"
+    r"|\)[ \t]*\|[^\n]{0,99}GITHUB_OUTPUT|\bexec[ \t]{1,9}\d?>|=[\"']?\$\{?GITHUB_OUTPUT",
     re.MULTILINE,
 )
 """A group of commands writes to the file, or it has a second name: any line may go there."""
@@ -245,16 +254,29 @@ def _never_sets(script: str, name: str) -> bool:
 
     It has no such word on a line that may go to the file, computes no names, and starts no program that may set some.
     """
-    lines = map(str.strip, lines_of(_COMMENT.sub("", script)))
-    text = "\n".join(line for line in lines if "GITHUB_OUTPUT" in line or not _ELSEWHERE.search(line))
+    lines = list(map(str.strip, lines_of(_COMMENT.sub("", script)))) if _FILE.search(script) else []
+    functions = {*_FUNCTION.findall("\n".join(lines))}
+    lines = [
+        line
+        for line in lines
+        if "GITHUB_OUTPUT" in line or not _ELSEWHERE.search(line) or not functions.isdisjoint(_WORD.findall(line))
+    ]
+    is_group = _OF_GROUP.search("\n".join(lines)) is not None
+    if not (functions or is_group):
+        lines = [line for line in lines if not _PRINTED.fullmatch(line)]
+    text = "\n".join(lines)
     if name in _WORD.findall(text.lower().replace("\\n", " ")):
         return False
-    known = {*_PLAIN, *shipped_agents().programs, *_FUNCTION.findall(text)}
-    programs = {program_of(words[0]) for words in commands_of(script)}
+    commands = [[program_of(words[0]), *words[1:]] for words in commands_of(script)]
+    known = {*_PLAIN, *shipped_agents().programs, *functions}
+    if not all(words[0] in known or words[0][:1].isdigit() for words in commands):
+        return False
+    calls = ["".join(words[1:2]) for words in commands if words[0] in functions]
+    others = any(_OTHER_ARGUMENTS.fullmatch(" ".join(words)) for words in commands)
+    if not others and "$" not in "".join(calls) and "`" not in text:
+        text = _FIRST.sub("1", text)  # all calls tell their first word
     printed = _SUBSTITUTION.sub("$", _LONG_VALUE.sub("", text)).splitlines()
-    written = [line for line in printed if "GITHUB_OUTPUT" in line or _OF_GROUP.search(text)]
-    is_known = all(program in known or program[:1].isdigit() for program in programs)
-    return is_known and not _COMPUTED.search("\n".join(written))
+    return not _COMPUTED.search("\n".join(line for line in printed if is_group or "GITHUB_OUTPUT" in line))
 
 
 def inputs_of(workflow: Workflow) -> set[str]:
