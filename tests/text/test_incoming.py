@@ -11,6 +11,7 @@ from support.innocent import INNOCENT
 from support.rotation import NIGHTLY
 
 from accord.text.hidden import GUARD
+from accord.text.html import html_spans
 from accord.text.untrusted import data_section, visible_text
 
 SHOWN = {
@@ -150,3 +151,7 @@ def test_data_in_markdown_is_shown_as_people_see_it_and_other_data_as_it_is() ->
 )
 def test_sixty_kilobytes_take_no_longer_than_their_length_explains(text: str) -> None:
     assert not grows_too_fast(lambda size: visible_text(text[:size]), len(text))
+
+
+def test_raw_html_is_read_in_linear_time() -> None:
+    assert not grows_too_fast(lambda size: html_spans("<" * size), 800_000, noticed=0.1)

@@ -100,8 +100,9 @@ def html_spans(text: str) -> list[InlineSpan]:
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
     """
     spans, start, last_end = list[InlineSpan](), text.find("<"), text.rfind("-->")
+    first = len(text) - len(text.lstrip())
     while start >= 0:
-        is_first = not text[:start].strip()
+        is_first = start == first
         found = None if is_first and _NEWER_BLOCK.match(text) else _TAG.match(text, start)
         end = 0
         if text.startswith("<!--", start):
