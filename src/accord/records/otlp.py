@@ -57,7 +57,7 @@ def _of_run(record: PublicRecord) -> Iterator[RunSpan]:
         after = min(start + timedelta(seconds=attempt.seconds or 0), end)
         error = "" if attempt.outcome == "done" else attempt.cause or attempt.outcome
         times = _nanoseconds(start), _nanoseconds(after)
-        own = _attributes(attempt, accord__attempt__turn=attempt.turn, accord__attempt__outcome=attempt.outcome)
+        own = _attributes(attempt, {"accord.attempt.turn": attempt.turn, "accord.attempt.outcome": attempt.outcome})
         yield RunSpan(_name(attempt.agent), trace_id, _span_id(record.id, number), *times, span_id, own, error)
         start = after
 
@@ -84,35 +84,37 @@ def _provider(*names: str) -> str:
     return next(found, next(filter(None, reversed(names)), ""))
 
 
-def _attributes(one: PublicRecord | RecordAttempt, **more: str | int | float | None) -> dict[str, str | int | float]:
+def _attributes(
+    one: PublicRecord | RecordAttempt, own: Mapping[str, str | int | float | None]
+) -> dict[str, str | int | float]:
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": _provider(one.model, one.agent),
         "gen_ai.agent.name": one.agent,
         "gen_ai.response.model": one.model,
-        **{name.replace("__", "."): value for name, value in more.items()},
+        **own,
     }
     return {name: value for name, value in attributes.items() if value is not None and value != ""}
 
 
 def _attributes_of_run(record: PublicRecord) -> dict[str, str | int | float]:
-    return _attributes(
-        record,
-        gen_ai__usage__input_tokens=record.tokens_input,
-        gen_ai__usage__output_tokens=record.tokens_output,
-        accord__record__id=record.id,
-        accord__repository=record.repository,
-        accord__kind=record.kind,
-        accord__cause=record.trigger.cause,
-        accord__started_by=record.trigger.by,
-        accord__disposition=record.result.disposition,
-        accord__outcome=record.result.outcome,
-        accord__cost_usd=record.cost_usd,
-        accord__attempts=len(record.attempts) or None,
-        accord__issue=record.links.issue,
-        accord__pull_request=record.links.pull,
-        accord__workflow_run=record.links.workflow_run,
-    )
+    own = {
+        "gen_ai.usage.input_tokens": record.tokens_input,
+        "gen_ai.usage.output_tokens": record.tokens_output,
+        "accord.record.id": record.id,
+        "accord.repository": record.repository,
+        "accord.kind": record.kind,
+        "accord.cause": record.trigger.cause,
+        "accord.started_by": record.trigger.by,
+        "accord.disposition": record.result.disposition,
+        "accord.outcome": record.result.outcome,
+        "accord.cost_usd": record.cost_usd,
+        "accord.attempts": len(record.attempts) or None,
+        "accord.issue": record.links.issue,
+        "accord.pull_request": record.links.pull,
+        "accord.workflow_run": record.links.workflow_run,
+    }
+    return _attributes(record, own)
 
 
 def endpoint_of(given: str, environment: Mapping[str, str]) -> str:
