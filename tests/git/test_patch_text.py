@@ -82,6 +82,7 @@ BAD = {
             "a change": (FILE + HUNK).replace("a/a.py", "src/a b.py").replace("b/a.py", "src/a b.py"),
             "an empty file": NEW.replace("a/NAME", "src/a b.py").replace("b/NAME", "src/a b.py"),
             "no diff line": "--- src/a b.py\n+++ src/a b.py\n" + HUNK,
+            "a header above": "+++ b/a.py\n--- src/a b.py\n+++ src/a b.py\n" + HUNK,
             "a new file without a diff line": "--- /dev/null\n+++ src/a b.py\n@@ -0,0 +1 @@\n+new\n",
         }.items()
     },

@@ -159,12 +159,16 @@ def test_a_new_file_is_for_people_if_something_may_obey_it(tree: Path, kind: str
         assert (audit.steering, audit.protected) == ((path,) * (kind == "steering"), (path,) * (kind == "protected"))
 
 
-def test_the_source_of_a_copy_counts(tree: Path) -> None:
-    text = 'diff --git a/AGENTS.md b/notes.md\nsimilarity index 100%\ncopy from "AGENTS\\056md"\ncopy to notes.md\n'
-    at_hand = Git(tree)
-    changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, text.encode(), "HEAD"))
+COPY = 'diff --git a/AGENTS.md b/notes.md\nsimilarity index 90%\ncopy from "AGENTS\\056md"\ncopy to notes.md\n'
+HUNK = "--- a/AGENTS.md\n+++ b/notes.md\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n three\n"
+
+
+@pytest.mark.parametrize("more", ["", f"{HUNK}copy from src.py\n"])  # git reads no header behind a hunk
+def test_the_source_of_a_copy_counts(tree: Path, more: str) -> None:
+    at_hand, patch = Git(tree), f"{COPY}{more}".encode()
+    changes = changes_between(at_hand, "HEAD", apply_patch(at_hand, patch, "HEAD"))
     assert [change.path for change in changes] == ["notes.md"]
-    assert audit_changes(at_hand, "HEAD", changes, text.encode(), own=(AGENT_FILES, ())).steering == ("AGENTS.md",)
+    assert audit_changes(at_hand, "HEAD", changes, patch, own=(AGENT_FILES, ())).steering == ("AGENTS.md",)
 
 
 @pytest.mark.parametrize(

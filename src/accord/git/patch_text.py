@@ -108,25 +108,41 @@ def bare_names(patch: bytes) -> list[str]:
             middle = len(pair) // 2
             if pair[:middle] == pair[middle + 1 :] and pair[middle : middle + 1] == b" ":
                 found.append(_unquote_path(pair[:middle]))
-        elif new := names.get(b"+++"):
-            sides = {old := names.get(b"---", b""), new} - {b"/dev/null"}
+        elif (old := names.get(b"---")) and (new := names.get(b"+++")):
+            sides = {old, new} - {b"/dev/null"}
             found += sides if len(sides) == 1 and (old == new or not _PREFIXED.match(min(sides))) else ()
     return [name.decode("utf-8", "replace") for name in dict.fromkeys(found)]
 
 
 def header_names(patch: bytes) -> Iterator[tuple[bytes, str]]:
     """Yield the names in the headers of a patch with their keywords; ``diff --git`` has both names in one."""
-    headers = (header for names, _ in files_of(patch) for header in names.items())
+    headers = ((key, name) for key, name, _ in _parts_of(patch) if len(key) > 1)
     return ((key, name.decode("utf-8", "surrogateescape")) for key, name in headers)
 
 
 def files_of(patch: bytes) -> Iterator[PatchedFile]:
-    """Yield each file of a patch. No line of a hunk is taken for a header."""
-    file, old, new, at = PatchedFile({}, []), 0, 0, {b"-": 0, b"+": 0}
+    """Yield each file of a patch; a header that a file has already begins the next one."""
+    file = PatchedFile({}, [])
+    for key, text, number in _parts_of(patch):
+        if len(key) == 1:
+            file.lines.append((key, text, number))
+            continue
+        is_begun = key == _PAIR_KEY or key in file.names or (key == b"---" and b"+++" in file.names)
+        if file.names and is_begun:
+            yield file
+            file = PatchedFile({}, [])
+        file.names[key] = text
+    if file.names:
+        yield file
+
+
+def _parts_of(patch: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+    """Yield headers by their keywords, and lines of hunks by their signs, with numbers; no line is a header, too."""
+    old, new, at = 0, 0, {b"-": 0, b"+": 0}
     for line in patch.split(b"\n"):
         if old > 0 or new > 0:
             sign = line[:1] or b" "
-            file.lines.append((sign, line[1:], at[b"-" if sign == b"-" else b"+"]))
+            yield sign, line[1:], at[b"-" if sign == b"-" else b"+"]
             for side in (b"-", b"+"):
                 at[side] += sign in (b" ", side)
             old, new = old - (sign in (b" ", b"-")), new - (sign in (b" ", b"+"))
@@ -134,12 +150,7 @@ def files_of(patch: bytes) -> Iterator[PatchedFile]:
             at = {b"-": int(hunk[1]), b"+": int(hunk[3])}
             old, new = (int(hunk[side] or 1) for side in (2, 4))
         elif header := _HEADER.match(line):
-            if file.names and (header[1] == _PAIR_KEY or (header[1] == b"---" and b"---" in file.names)):
-                yield file
-                file = PatchedFile({}, [])
-            file.names[header[1]] = header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2])
-    if file.names:
-        yield file
+            yield header[1], header[2] if header[1] == _PAIR_KEY else _unquote_path(header[2]), 0
 
 
 def lines_of_files(patch: bytes) -> dict[str, list[int]]:
