@@ -149,7 +149,7 @@ def test_a_checklist_states_criteria_and_dependencies_below_its_entries() -> Non
 
     assert list(found) == ["write-src-a-py#12", name]
     assert found["write-src-a-py#12"].blocked_by == [name]
-    assert "- [ ] A works" in found["write-src-a-py#12"].body
+    assert "- [ ] A works\n- [ ] Verify: Run it" in found["write-src-a-py#12"].body
     assert "- [ ] Write" not in found["write-src-a-py#12"].body
     assert "priority:high" in found["write-src-a-py#12"].labels
     assert "- Spec: `docs/specs/export.md`" in found[name].body

@@ -66,6 +66,7 @@ Spec: docs/specs/export.md
 
 - [ ] Write `src/a.py` (#12)
   - [ ] A works
+  - **Verify**: Run it
   - Depends on: Refactor the base
   - Labels: priority:high
 - [ ] Refactor the base class in src/base.py

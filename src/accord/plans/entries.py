@@ -106,11 +106,12 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEnt
     texts = [*((shown_text(each), None) for each in stated), *((item.text, item.checked) for item in listed)]
     for text, checked in texts:
         named = _FIELD.fullmatch(text)
-        name = _FIELD_OF.get(named[1].strip().lower(), "") if named else ""
-        if checked is not None or (name == "criteria" and named and named[1].strip().lower() in ("test", "verify")):
+        word = named[1].strip() if named else ""
+        name = _FIELD_OF.get(word.lower(), "")
+        if checked is not None:
             criteria.append(text)
         elif name == "criteria" and named:
-            criteria.append(named[2])
+            criteria.append(f"{word}: {named[2]}" if word.lower() in ("test", "verify") else named[2])
         elif name and named:
             fields.setdefault(name, []).append(named[2])
         elif text:
