@@ -155,3 +155,10 @@ def test_sixty_kilobytes_take_no_longer_than_their_length_explains(text: str) ->
 
 def test_raw_html_is_read_in_linear_time() -> None:
     assert not grows_too_fast(lambda size: html_spans("<" * size), 800_000, noticed=0.1)
+
+
+def test_comments_within_comments_are_taken_out_in_linear_time() -> None:
+    def read_nested(size: int) -> None:
+        assert "<!--" not in visible_text("<!-" * size + "<!-- x -->" + "- x -->" * size)
+
+    assert not grows_too_fast(read_nested, 6_000, noticed=0.1)

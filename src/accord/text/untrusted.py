@@ -70,9 +70,9 @@ def _round(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    while (shorter := strip_hidden(_COMMENT.sub("", text))) != text:
-        text = shorter
-    return text
+    for _ in range(_ROUNDS):
+        text = strip_hidden(_COMMENT.sub("", text))
+    return strip_hidden(text.partition("<!--")[0])
 
 
 def _prose_cuts(prose: Prose) -> Iterator[Edit]:
