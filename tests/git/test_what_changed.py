@@ -129,6 +129,10 @@ CASES = {
         "mkdir -p c; echo new > c/new.txt; echo b = 2 > src/b.py", ["c/new.txt", "src/b.py"],
         before="git sparse-checkout set src", extracted=["c/new.txt", "src/b.py"],
     ),
+    "a state file that a setting hides and the agent stages": Case(
+        "echo log > run.log; git add -f run.log; echo new > new.txt", ["new.txt"], {"run.log": STATE},
+        "mkdir -p .git/info; echo '*.log' > .git/info/exclude", ["new.txt"], f"{STATE}: run.log.",
+    ),
     "a pipe in the place of a file": Case(
         "rm a.txt; mkfifo a.txt; echo new > new.txt", ["new.txt"], {"a.txt": UNREADABLE}
     ),

@@ -120,7 +120,8 @@ def _stage_changes(
         kept_back = cloned | _stage_files(scratch, start, entries, changed, state_files)
         kept_back |= _put_back_commits(scratch, start, state_files)
         if settings.has_patterns:
-            kept_back |= {path: UNSEEN for path in _hidden_by_settings(scratch, git) if path not in excluded}
+            hidden = {path: UNSEEN for path in _hidden_by_settings(scratch, git) if path not in excluded}
+            kept_back = hidden | kept_back
         yield scratch, start, remarks_on(kept_back)
 
 
