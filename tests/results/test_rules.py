@@ -756,6 +756,7 @@ def replaced(old: str, new: str, path: str = "x.bin") -> str:
     [
         (POINTER.format("1" * 64), "bytes\n", ["filtered-content"]),
         (POINTER.format("1" * 64), POINTER.format("2" * 64), []),
+        (POINTER.format("1" * 64), "", []),
         ("a\n", "<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n", ["conflict-markers"]),
         ("a\n", "<<<<<<< a\n1\n||||||| base\n0\n=======\n2\n>>>>>>> b\n", ["conflict-markers"]),
         ("a\n", "Heading\n=======\n>>>>>>> quoted\n", []),
