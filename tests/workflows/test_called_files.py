@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.growth import grows_too_fast
 from support.runner_workflows import OUTPUTS, RUNNER, SHA, edited
 
 from accord.cli.main import accord
@@ -131,6 +132,13 @@ def test_agents_are_found_behind_calls(tmp_path: Path, files: dict[str, str]) ->
     checks = examine_workflows(tmp_path, *read_repository(tmp_path, "anthropics/claude-code-action"))
     codes = [finding.code for check in checks for _, finding in check.findings]
     assert codes.count("agent-may-write") == 1
+
+
+def test_a_long_path_of_a_script_is_followed_in_linear_time(tmp_path: Path) -> None:
+    def follow(size: int) -> None:
+        assert found(tmp_path, {W: caller("push", f"run: {'/a' * size}/x.sh")}) == []
+
+    assert not grows_too_fast(follow, 6_000, noticed=0.2)
 
 
 SHOWS = "{run: 'echo %s', shell: bash}"

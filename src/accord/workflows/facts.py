@@ -137,6 +137,8 @@ _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{[^}$]*\}\}|\$\([^()]*\)|`[^`]*`")
 _MOST_SCRIPTS = 50
+_MOST_PARTS = 30
+"""Parts of a path outside of the repository, from its end, that may be those of a file in it."""
 
 
 class CalledFiles:
@@ -224,7 +226,8 @@ class CalledFiles:
             for first, second in dict.fromkeys((words[0], [*words, ""][1]) for words in commands):
                 word = second if first in {"source", "."} and second else first
                 parts = _EXPRESSION.sub("$", word).split("/")
-                ends = ("/".join(parts[i:]) for i in range(len(parts) if parts[0][:1] in ("", "$") else 1))
+                starts = range(max(0, len(parts) - _MOST_PARTS), len(parts)) if parts[0][:1] in ("", "$") else range(1)
+                ends = ("/".join(parts[i:]) for i in starts)
                 found = (normpath(join(base, end)) for end in ends for base in (below, ".", dirname(path)))
                 read = ((each, self._read_script(each, is_sourced=word != first)) for each in found)
                 name, text = next(((each, text) for each, text in read if text is not None), ("", None))
