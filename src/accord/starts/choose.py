@@ -109,7 +109,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:
         return Begin(known.work, known.agent)
     word = event.word.lower()
     if event.trigger is Trigger.COMMENT:
-        if answer := _answer_misplaced(event, facts):
+        if answer := _answer_wrong_command(event, facts):
             return answer
         choice = _command(word, facts)
         if isinstance(choice, Begin) and word == "implement" and event.has_more_words:
@@ -131,7 +131,7 @@ def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:
     return Answer(choice.text, is_silent=True) if isinstance(choice, Answer) and is_automatic else choice
 
 
-def _answer_misplaced(event: StartEvent, facts: ItemFacts) -> Answer | None:
+def _answer_wrong_command(event: StartEvent, facts: ItemFacts) -> Answer | None:
     word = event.word.lower()
     if word not in COMMANDS:
         known = ", ".join(f"`/accord {command}`" for command in COMMANDS)
