@@ -6,11 +6,13 @@ Docs: https://git-scm.com/docs/http-protocol, https://git-scm.com/docs/pack-prot
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
-from collections.abc import Mapping
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import BinaryIO
 
 from starlette.requests import Request
 from starlette.types import Send
@@ -50,7 +52,9 @@ class GitEndpoint:
         try:
             if kind != "lost-before":
                 self._check_fault(fault, after=False)
-                content = await asyncio.to_thread(self._act, full_name, await self.request.body())
+                with tempfile.TemporaryFile(buffering=0) as body:  # git reads on where the commands of a push end
+                    await self._store_body(body)
+                    content = await asyncio.to_thread(self._act, full_name, body)
                 self.applied = True
             if kind in ("lost-before", "lost-after"):
                 self._log(0)
@@ -66,23 +70,30 @@ class GitEndpoint:
             headers = {"content-type": "text/plain; charset=utf-8", **refusal.headers}
             await self._answer(refusal.status, headers, f"{refusal.message}\n".encode())
 
-    def _act(self, full_name: str, body: bytes) -> bytes:
+    async def _store_body(self, body: BinaryIO) -> None:
+        unzip = zlib.decompressobj(wbits=31) if self.request.headers.get("content-encoding") == "gzip" else None
+        async for part in self.request.stream():
+            body.write(unzip.decompress(part) if unzip else part)
+        body.seek(0)
+
+    def _act(self, full_name: str, body: BinaryIO) -> bytes:
         """Return what git answers; a push has moved its refs then, and the pull requests have followed."""
-        if self.request.headers.get("content-encoding") == "gzip":
-            body = gzip.decompress(body)
+        with self.server.database.reading() as connection:
+            bare = self._admit(connection, full_name).bare
         if self.service == "git-receive-pack":
+            commands = read_commands(body)
+            problem = bare.unpack(body)  # outside of the transaction: other requests go on
             with self.server.database.writing() as connection:
                 call = self._admit(connection, full_name)
-                report = receive(call, body)
+                report = receive(call, commands, problem)
                 follow_branches(call)
             return report
-        with self.server.database.reading() as connection:
-            git = self._admit(connection, full_name).bare.git
+        git = bare.git
         protocol = self.request.headers.get("git-protocol", "")
-        git = replace(git, environment={**git.environment, "GIT_PROTOCOL": protocol})
+        git = replace(bare.git, environment={**bare.git.environment, "GIT_PROTOCOL": protocol})
         command = (self._wanted.removeprefix("git-"), "--stateless-rpc")
         if self.service != "info/refs":
-            return git.attempt(*command, ".", data=body).stdout
+            return git.attempt(*command, ".", data=body.read()).stdout
         head = (
             b"" if protocol == "version=2" and command[0] == "upload-pack" else _packet(f"# service={self._wanted}\n")
         )
@@ -147,19 +158,21 @@ def _unauthorized(message: str) -> Refusal:
     return Refusal(401, message, headers={"www-authenticate": 'Basic realm="GitHub"'})
 
 
-def receive(call: Call, body: bytes) -> bytes:
-    """Store the objects of a push, move the refs that the rules let it move, and return the report."""
-    commands, start = list[bytes](), 0
-    while length := int(body[start : start + 4], 16):
-        commands.append(body[start + 4 : start + length])
-        start += length
-    if pack := body[start + 4 :]:
-        call.bare.git("unpack-objects", "-q", data=pack)
-    words = (line.partition(b"\0")[0].decode(errors="surrogateescape").split() for line in commands)
-    changes = [(ref, old, new) for old, new, ref in (each for each in words if each[0] != "shallow")]
-    verdicts = [_refusal_of(call, *change) for change in changes]
+def read_commands(body: BinaryIO) -> list[bytes]:
+    """Read the commands of a push, up to its pack."""
+    commands = list[bytes]()
+    while length := int(body.read(4), 16):
+        commands.append(body.read(length - 4))
+    return commands
+
+
+def receive(call: Call, commands: Sequence[bytes], problem: str) -> bytes:
+    """Move the refs that the rules let a push move, unless its pack had a ``problem``, and return the report."""
+    words = (line.partition(b"\0")[0].decode(errors="surrogateescape").split(" ", 2) for line in commands)
+    changes = [(ref.rstrip("\n"), old, new) for old, new, ref in (each for each in words if each[0] != "shallow")]
+    verdicts = [("unpacker error", "") if problem else _refusal_of(call, *change) for change in changes]
     stops = any(reason for reason, _ in verdicts) and any(b" atomic" in line for line in commands)
-    report, said = _packet("unpack ok\n"), "".join(text for _, text in verdicts)
+    report, said = _packet(f"unpack {problem or 'ok'}\n"), "".join(text for _, text in verdicts)
     for change, (reason, _) in zip(changes, verdicts, strict=True):
         found = reason or ("atomic push failure" if stops else _move_ref(call, *change))
         report += _packet(f"ng {change[0]} {found}\n" if found else f"ok {change[0]}\n")

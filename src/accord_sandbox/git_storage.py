@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from accord.core.errors import WrongUsage
 from accord.git.program import Git, GitFailed, is_ancestor, make_repository
@@ -212,6 +212,15 @@ class BareRepository:
         """Point a ref to a commit, or with ``ZERO`` delete it; with ``old``, only if it is still there."""
         target = ["-d", ref] if new == ZERO else [ref, new]
         self.git("update-ref", *target, *([] if old is None else [old]))
+
+    def unpack(self, pack: BinaryIO) -> str:
+        """Store the objects of a pack, from where its file stands; return why git cannot, empty if all is well."""
+        if not pack.read(1):  # such as a push that deletes
+            return ""
+        pack.seek(-1, os.SEEK_CUR)
+        done = self.git.attempt("unpack-objects", "-q", file=pack)
+        said = list(filter(None, done.stderr.decode(errors="replace").split("\n")))
+        return (said or ["unpack-objects abnormal exit"])[-1] if done.returncode else ""
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,10 @@ def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
     (git.folder / "big.bin").write_bytes(os.urandom(4_000_000))  # over http.postBuffer: chunked, without a length
     git("add", "big.bin")
     git("commit", "-q", "-m", "Big")
+    tracemalloc.start()
     git("push", "-q", "origin", "other")
+    assert tracemalloc.get_traced_memory()[1] < 3_000_000, "the pack goes through a file"
+    tracemalloc.stop()
     git("clone", "-q", "--bare", "--depth=1", "-b", "other", git.url(), "again.git")
     assert git("--git-dir=again.git", "cat-file", "-s", "other:big.bin").strip() == "4000000"
 
@@ -60,6 +64,22 @@ def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     headers = {"content-type": kind, "content-encoding": "gzip", "git-protocol": "version=2"}
     body = gzip.compress(b"0014command=ls-refs\n00010009peel\n0000")
     assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=600).content
+
+
+def test_a_push_with_a_broken_pack_moves_no_ref(git: Git) -> None:
+    line = f"{'0' * 40} {'1' * 40} refs/heads/new\0 report-status side-band-64k".encode()
+    body, url = b"%04x%s0000PACK" % (len(line) + 4, line), f"{git.url()}/git-receive-pack"
+    report = requests.post(url, data=body, timeout=600).content
+    assert b"unpack fatal: early EOF" in report
+    assert b"ng refs/heads/new unpacker error" in report
+    assert "new" not in branches(git)
+
+
+@pytest.mark.slow
+def test_a_branch_may_have_a_space_that_is_not_ascii(git: Git) -> None:
+    git.clone("other")
+    git("push", "-q", "origin", "HEAD:refs/heads/a\u00a0b")
+    assert "a\u00a0b" in branches(git)
 
 
 REFUSED = [

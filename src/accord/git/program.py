@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
+from typing import BinaryIO
 
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
@@ -87,14 +88,15 @@ class Git(Frozen):
         return Path(self.line("rev-parse", "--path-format=absolute", "--git-path", name))
 
     def attempt(
-        self, *arguments: str, data: bytes | None = None, timeout: float = 600
+        self, *arguments: str, data: bytes | None = None, timeout: float = 600, file: BinaryIO | None = None
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run git where failing is an answer, too."""
+        """Run git where failing is an answer, too; its input is ``data``, or a file from where it stands."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.directory,
             env=self.variables(),
-            input=b"" if data is None else data,
+            input=data or b"" if file is None else None,
+            stdin=file,
             capture_output=True,
             check=False,
             timeout=timeout,
