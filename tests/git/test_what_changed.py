@@ -61,6 +61,7 @@ HIDE = {
 """Ways to hide a file with a secret from git."""
 
 COMMIT = "git add -A; git commit -qm Before"
+SPARSE = "git update-index -q --refresh; git sparse-checkout set src; test ! -e c/d.txt"
 AS_MERGED = """
 git switch {how} side; echo password > public.txt; git add public.txt; git commit -qm side
 git update-ref refs/remotes/origin/side HEAD; git switch -q main; git merge -q --allow-unrelated-histories side
@@ -125,9 +126,13 @@ CASES = {
         "true > .gitignore; chmod 600 old.gen; echo new | tee new.gen > private/new",
         [".gitignore", "new.gen", "private/new"], before="mkdir private; echo secret | tee old.gen > private/key",
     ),
+    "a merge outside of the sparse cone": Case(
+        "git merge -q side", ["c/d.txt"], {},
+        f"git switch -qc side; echo new > c/d.txt; {COMMIT}; git switch -q main; {SPARSE}",
+    ),
     "a change outside of the sparse cone": Case(
         "mkdir -p c; echo new > c/new.txt; echo b = 2 > src/b.py", ["c/new.txt", "src/b.py"],
-        before="git sparse-checkout set src", extracted=["c/new.txt", "src/b.py"],
+        before=SPARSE, extracted=["c/new.txt", "src/b.py"],
     ),
     "a state file that a setting hides and the agent stages": Case(
         "echo log > run.log; git add -f run.log; echo new > new.txt", ["new.txt"], {"run.log": STATE},
@@ -171,7 +176,7 @@ CASES = {
         f"an index that says nothing of the agent's work: {how}": Case(
             f"{how}; echo b = 2 > src/b.py", ["src/b.py"], before=f"echo new > new.txt; {COMMIT}"
         )
-        for how in ("rm .git/index", "git reset -q HEAD~1", "git sparse-checkout set src")
+        for how in ("rm .git/index", "git reset -q HEAD~1", SPARSE)
     },
     "all is added without the user's settings": Case(
         "git -c core.excludesFile=/dev/null add -A; git commit -qm all", [], before=HIDE["user"]
