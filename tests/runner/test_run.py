@@ -165,15 +165,16 @@ def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench
 def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench) -> None:
     entry = {
         "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
-        "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}}, "environment": {"MODE": "ci"},
-        "environment_from": ["MY_BASE_URL"], "home_files": {".mine/settings.json": {"a": 1}},
+        "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}, "GITHUB_TOKEN": {"file": ".mine/token"}},
+        "environment": {"MODE": "ci"}, "environment_from": ["MY_BASE_URL"],
+        "home_files": {".mine/settings.json": {"a": 1}},
     }  # fmt: skip
     program = (
         "import json, os, pathlib\nhome = pathlib.Path.home()\n"
         "auth = home / '.mine/auth.json'\n"
         "length = len(os.environ['MY_KEY'])\n"
         "print(json.dumps([sorted(os.environ), length, oct(auth.stat().st_mode), len(auth.read_text()), str(home),\n"
-        "    (home / '.mine/settings.json').read_text()]))"
+        "    (home / '.mine/settings.json').read_text(), sorted(os.listdir(auth.parent))]))"
     )
     forbidden = {
         "GITHUB_TOKEN": "ghs_" + "aB3" * 12, "ANTHROPIC_API_KEY": "other-provider-key", "INPUT_SOMETHING": "x",
@@ -183,10 +184,11 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
     job = {"MY_KEY": SECRET, "MY_FILE_SECRET": '{"token": "abcdefghijklmnop"}', "MY_BASE_URL": "http://x", **forbidden}
     job["RUNNER_TRACKING_ID"] = "github_1"  # by it, the runner finds processes that outlive accord
     left = bench.script_of_mine(program, entry, job)
-    names, length, permissions, size, home, settings = json.loads(left.text("stdout.log"))
+    names, length, permissions, size, home, settings, files = json.loads(left.text("stdout.log"))
     assert not set(names) & set(forbidden)
     assert {"MY_KEY", "MODE", "MY_BASE_URL", "PATH", "HTTPS_PROXY", "RUNNER_TRACKING_ID"} <= set(names)
     assert "MY_FILE_SECRET" not in names
+    assert files == ["auth.json", "settings.json"]
     assert (length, permissions, size) == (len(SECRET), "0o100600", len(job["MY_FILE_SECRET"]))
     assert home != str(bench.top / "home")
     assert (settings, list((bench.top / "temp").iterdir())) == ('{"a": 1}', [])
