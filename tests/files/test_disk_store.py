@@ -141,6 +141,7 @@ def test_a_link_out_of_the_repository_and_a_hard_link_are_refused(tmp_path: Path
     [
         (b"", b""), (b"[1]\n", b"[1]\n"), (b"[1]\n[2", b"[1]\n"), (b"[1]\n[2]", b"[1]\n"), (b"[1]\n{torn", b"[1]\n"),
         (b"{torn", b""), (b"[1]", b"[1]\n"), (b"{torn\n", b"{torn\n"), (b"# by hand", b"# by hand\n"),
+        (b'[{"a": 1},', b'[{"a": 1},\n'),
         (b"[1]\n<<<<<<< HEAD", b"[1]\n<<<<<<< HEAD\n"), (b"[1]\n\0\0", b"[1]\n"), (b"[1]\n  ", b"[1]\n"),
         (b'[1]\n{"a": 1},', b'[1]\n{"a": 1},\n'),
     ],
