@@ -574,6 +574,11 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "Move it to `/close`.",
     ),
     "a value that has no place": (plan(update=[{**update(1), "close": True}]), "/update/0/close", "Remove it."),
+    "another word for a missing key": (
+        plan({"id": "a", **without(task("a"), "tempID")}),
+        "/create/0/id",
+        "Rename it to `tempID`, or remove it.",
+    ),
     "a key of a sibling": (
         plan(update=[{**update(1), "title": "b"}]),
         "/update/0/title",

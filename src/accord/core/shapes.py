@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
@@ -89,10 +90,14 @@ def shape_findings(error: ValidationError, model: type[BaseModel], value: Any) -
             (unions if union == place else fitting).add(union)
     missing = {place for place, each in places.items() if each[0]["type"] == "missing"}
     unknown = [place for place, each in places.items() if each[0]["type"] == "extra_forbidden"]
-    hints, filled = dict[Steps, str](), unions & fitting
+    hints, filled, beside = dict[Steps, str](), unions & fitting, Counter(place[:-1] for place in unknown)
     for place in unknown:
         hints[place], home = _unknown_key_hint(place, model, value, filled)
-        filled |= {home, *(way for length in range(len(home)) if (way := home[:length]) in missing)}
+        if not home and beside[place[:-1]] == 1 and (home := _place_of_other_word(place, model, value, missing)):
+            hints[place] = f"Rename it to `{home[-1]}`, or remove it."
+        met = {home, *(way for length in range(len(home)) if (way := home[:length]) in missing)}
+        filled |= met
+        missing -= met
     kept = (place for place in places if place not in filled)
     return [_finding(places[place], place, model, hints.get(place, "")) for place in kept]
 
@@ -119,6 +124,18 @@ def _unknown_key_hint(place: Steps, model: type[BaseModel], document: Any, fille
     if not isinstance(value, (str, list, dict)) or not any(value):
         return "Remove it.", ()
     return f"Write its content under a known key ({', '.join(f'`{each}`' for each in known)}), or remove it.", ()
+
+
+def _place_of_other_word(place: Steps, model: type[BaseModel], document: Any, missing: set[Steps]) -> Steps:
+    """Return the only missing place beside an unknown key that may hold its text; empty without one."""
+    value, above = value_at(document, place), place[:-1]
+    homes = {(*above, key) for key in keys_at(model, above) if isinstance(value, str) and value} & missing
+    fits = [home for home in homes if any(_allows_text(shape, value) for shape in _shapes_at(model, home))]
+    return fits[0] if len(fits) == 1 else ()
+
+
+def _allows_text(shape: Mapping[str, Any], text: str) -> bool:
+    return shape.get("type") == "string" and text in shape.get("enum", [shape.get("const", text)])
 
 
 @lru_cache(maxsize=64)
