@@ -52,7 +52,7 @@ def test_the_judge_sees_what_a_function_without_its_defence_answers(each: Hostil
         f"```text\n{each.text}\n```",
         KNOWN,
         "ref: refs/heads/accord-attack\n",
-        "<Response [200]>",
+        "200 OK",
     ]
     assert any(each.is_alive_in(answer) for answer in answers)
 
@@ -87,6 +87,7 @@ def test_all_attacks_are_held_with_the_words_and_files_of_the_registry(accord: A
     assert {"a word of `break_words`: bors r+", "a reference"} <= tried.keys()
     own = {name: seen for name, seen in tried.items() if "in your registry" in name}
     assert [seen.startswith("a draft; ") for seen in own.values()] == [False, False, True]
+    assert [seen for seen in tried.values() if re.match(r"[({<]|\['|\w+\(|None\b", seen)] == [], "values of Python"
     assert tried["a closing word"] == "posted as `F\u2060ixes #1`"
 
 

@@ -45,11 +45,18 @@ def play_handed(home: Path, server: str) -> Iterator[Attacked]:
     functions = _functions(home, server)
     for each in HANDED:
         try:
-            answer = str(functions[each.row](each.text))
+            answer = _text_of(functions[each.row](each.text))
         except (AccordError, ProviderFailed) as refused:
             answer = str(refused)
         seen = shorten(one_line(answer), 200, placeholder=" …") or "nothing comes of it"
         yield Attacked(each.row, each.tried, each.harm if each.is_alive_in(answer) else "", seen)
+
+
+def _text_of(answer: object) -> str:
+    """Return an answer as a person reads it; empty for none."""
+    if isinstance(answer, Mapping):
+        return ", ".join(f"{name}: {value}" for name, value in answer.items() if value)
+    return " ".join(map(str, answer)) if isinstance(answer, list | tuple) else str(answer or "")
 
 
 def _functions(home: Path, server: str) -> Mapping[str, Callable[[str], object]]:
@@ -60,30 +67,29 @@ def _functions(home: Path, server: str) -> Mapping[str, Callable[[str], object]]
     work("commit", "--quiet", "--allow-empty", "-m", "One")
     redact, agent = Redactor((KNOWN,)), shipped_registry().agents["command"]
     tools, doctor = Workspace(home, home, "planner"), partial(_doctor, home / "doctor")
-    ask = partial(requests.get, f"{server}/repos/{REPOSITORY}", proxies={"http": ""}, timeout=30)
     elsewhere = home / "elsewhere"
     for name in (SNAPSHOT, RESULT):
         (home / name).symlink_to(elsewhere)
     return {
-        "document": lambda text: [each.text for each in read_result(text.encode()).findings] or "",
+        "document": lambda text: [each.text for each in read_result(text.encode()).findings],
         "output": lambda text: _outputs(home / "output", text),
         "log": lambda text: "\n".join(annotate([Finding("schema", text, hint=text)], None)),
         "instruction": lambda text: data_section({"issue.md": text}),
         "repair": lambda text: repair_prompt([Finding("schema", text, hint=text)]),
         "archive": lambda text: _archive(home / "packed", text),
         "tool": lambda text: elsewhere.write_text(text) and tools.items(),
-        "handoff": lambda text: verdict_of(
-            GateVerdict("", "", (Finding("schema", text, hint=text),)), redact, PostingPolicy()
+        "handoff": lambda text: vars(
+            verdict_of(GateVerdict("", "", (Finding("schema", text, hint=text),)), redact, PostingPolicy())
         ),
         **dict.fromkeys(["refs", "lock"], lambda text: _left(guard_git_settings(git, with_refs=True), home / text)),
         "terminal": lambda text: _left(guard_refs(home), home / text),
         "git-settings": lambda text: _left(guard_git_settings(git), home / text),
         "step-files": lambda text: _left(guard_step_files({text: str(home / text)}), home / text),
         "claim": lambda text: answer_in(text, ["Add a"]).completed_tasks,
-        "settings": lambda text: read_settings(text, Budgets(), is_trusted=False),
+        "settings": _settings,
         "tick": lambda text: ticks_between("", f"{write_box(7, 'implement').replace('[ ]', text)} a"),
         "comment-text": read_command,
-        **dict.fromkeys(["site", "rebinding"], lambda text: ask(headers=dict([text.split(": ")]))),
+        **dict.fromkeys(["site", "rebinding"], partial(_answer_to, f"{server}/repos/{REPOSITORY}")),
         "variables": lambda text: agent_environment(agent, dict.fromkeys(text.split(), KNOWN), home, home),
         **dict.fromkeys(["dump", "digest"], redact),
         "huge": lambda text: reasons_to_leave_out([ChangedPath("a", 0o100644, int(text), is_new=True)], []) or "",
@@ -104,6 +110,19 @@ def _archive(path: Path, member: str) -> list[str]:
         archive.writestr(member, "x")
     with path.open("rb") as packed:
         return [each.path for each in read_members(packed)]
+
+
+def _settings(text: str) -> Mapping[str, object]:
+    """Return what counts of the settings in a stranger's pull request."""
+    found = read_settings(text, Budgets(), is_trusted=False)
+    notes = " ".join(each.text for each in found.findings)
+    return {"iterations": found.budgets.iterations, "keepalive": found.keepalive, "note": notes}
+
+
+def _answer_to(url: str, header: str) -> str:
+    """Return what the sandbox answers to a request with a header."""
+    answer = requests.get(url, headers=dict([header.split(": ")]), proxies={"http": ""}, timeout=30)
+    return f"{answer.status_code} {answer.text}"
 
 
 def _left(guard: AbstractContextManager[object], file: Path) -> str:
