@@ -4,6 +4,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.growth import seconds_for
 
 from accord.core.errors import BrokenContract
 from accord.missions.lifecycle import (
@@ -12,6 +13,7 @@ from accord.missions.lifecycle import (
     MoveFacts,
     MoveRequest,
     People,
+    blockers_of,
     needs_of,
     plan_move,
     steps_between,
@@ -221,3 +223,12 @@ def test_a_move_to_the_current_status_has_no_steps_and_claims_no_work_of_another
             plan(status, status, dict(NONE, people=People(worker="bob", reviewer="bob")))
         taken = plan(status, status, dict(ALL, people=People(worker="bob", reviewer="bob")), is_forced=True)
         assert taken == ((status, status),)
+
+
+def test_each_package_of_a_long_cycle_names_it_in_time_that_is_linear_for_each() -> None:
+    def blockers(size: int) -> Any:
+        names = [f"WP{i:02}" for i in range(size)]
+        return blockers_of({name: (names[i - 1],) for i, name in enumerate(names)}, names)
+
+    assert "itself: WP01 \u2192 WP00 \u2192 WP02 \u2192 WP01." in blockers(3)["WP01"].problem
+    assert seconds_for(blockers, 1200) < 30 * min(seconds_for(blockers, 300) for _ in range(3))

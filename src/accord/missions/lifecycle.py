@@ -336,13 +336,16 @@ def blockers_of(
 
 def _cycle(waits_for: Mapping[str, tuple[str, ...]], wp_id: str) -> str:
     """Name the shortest way of a work package back to itself along its dependencies; empty without one."""
-    ways = {wp_id: [wp_id]}
+    came_from: dict[str, str] = {}
     queue = [wp_id]
     for name in queue:
         for other in waits_for.get(name, ()):
             if other == wp_id:
-                return f"It depends on itself: {' → '.join([*ways[name], wp_id])}. Remove one of these dependencies."
-            if other not in ways:
-                ways[other] = [*ways[name], other]
+                way = [wp_id, name]
+                while way[-1] != wp_id:
+                    way.append(came_from[way[-1]])
+                return f"It depends on itself: {' → '.join(reversed(way))}. Remove one of these dependencies."
+            if other not in came_from:
+                came_from[other] = name
                 queue.append(other)
     return ""
