@@ -205,8 +205,11 @@ def _carry_out(git: Git, step: LaneOperation, storage: Storage) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         line = step.target.encode()
-        end = b"" if not path.stat().st_size or path.read_bytes().endswith(b"\n") else b"\n"
-        change_file(path, lambda raw: raw if line in raw.splitlines() else raw + end + line + b"\n", storage)
+
+        def with_line(raw: bytes) -> bytes:
+            return b"".join([raw, b"\n" if raw and not raw.endswith(b"\n") else b"", line, b"\n"])
+
+        change_file(path, lambda raw: raw if line in raw.splitlines() else with_line(raw), storage)
         return
     if step.op == "remove-half" and (path := Path(step.target)).is_dir() and not any(path.iterdir()):
         path.rmdir()
