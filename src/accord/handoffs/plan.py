@@ -24,6 +24,7 @@ from accord.handoffs import rules
 from accord.handoffs.evidence import future_findings, judged_after, judged_digests, question_digest, verdict_actors
 from accord.handoffs.models import (
     Handoff,
+    Metadata,
     as_patch,
     has_task_id,
     is_task_store,
@@ -123,31 +124,21 @@ def decide_patch(
     if reasons := [*rules.patch_findings(wanted, task, target)]:
         return _without_patch(task, reasons)
     wanted.pop("status", None)
-    merged = normalise(rules.merge_patch(task, wanted))
-    if has_task_id(task) and isinstance(merged["metadata"], dict):  # null in a patch removes none
-        merged = with_task_id(merged, task["metadata"]["canonicalTaskId"])
     try:
-        read_handoff(merged)
-        read_object(json.dumps(merged).encode())  # the limits of documents
+        merged = _with_patch(task, wanted)
     except BrokenContract as broken:
         return _without_patch(task, broken.findings)
-    counted = dict(task)  # without a verdict whose superseded artifact comes back: only who may gives it again
-    for verdict in (one for one in rules.VERDICTS if _is_superseded(task, one) and not _is_superseded(merged, one)):
-        counted = _with_value(counted, verdict, None)
-        is_gone = value_at(merged, verdict) and not value_at(wanted, verdict)
-        merged = _with_value(merged, verdict, None) if is_gone else merged
+    counted, merged = _without_withdrawn(task, merged, wanted)
     merged, reasons = _with_new_question(task, merged, wanted, author)
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
-    changes, digests = list(rules.field_changes(counted, merged)), judged_digests(before.metadata)
+    digests, actors = judged_digests(before.metadata), verdict_actors(before.metadata)
+    changes = list(rules.field_changes(counted, merged))
     given = [one for one in rules.VERDICTS if rules.may_change(author.role, one) and value_at(wanted, one)]
-    actors = verdict_actors(before.metadata)
-    judges = actors | {verdict[-1]: author.name for verdict in given}
-    judged = judged_after(before.metadata, after.metadata, [verdict[-1] for verdict in given])
+    record = _verdict_record(before.metadata, after.metadata, [one[-1] for one in given], author.name)
     own = [location for location in changes if location not in rules.REVIEW_REFERENCES]
-    own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (judged.get(one[-1]), author.name)]
+    own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (record["judged"][one[-1]], author.name)]
     touched = [one for one in rules.ARTIFACTS if any(rules.is_within(location, one) for location in own)]
-    reasons += rules.role_findings(author.role, changes)
-    reasons += rules.mutability_findings(task, merged, changes)
+    reasons += [*rules.role_findings(author.role, changes), *rules.mutability_findings(task, merged, changes)]
     reasons += _author_findings(wanted, touched, author)
     known = future_findings(before.metadata, now)
     reasons += [found for found in future_findings(after.metadata, now) if found not in known]
@@ -155,7 +146,6 @@ def decide_patch(
     if stays:
         reasons += [*_removal_findings(before, merged, after), *rules.done_findings(task, merged)]
     runtime = runtime_of(merged)
-    record = {"judged": judged, "judgedBy": {verdict: name for verdict, name in judges.items() if verdict in judged}}
     runtime_changes: dict[str, Any] = {key: value for key, value in record.items() if value != (runtime.get(key) or {})}
     if reasons or not (changes or (given and runtime_changes)):
         return _without_patch(task, reasons)
@@ -165,8 +155,34 @@ def decide_patch(
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))
 
 
-def _is_superseded(task: Mapping[str, Any], verdict: rules.FieldPath) -> bool:
-    return bool(value_at(task, (*verdict[:-1], "status")) == "superseded")
+def _with_patch(task: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the task with the patch; it keeps its id. Raises BrokenContract where that is not a handoff."""
+    merged = normalise(rules.merge_patch(task, patch))
+    if has_task_id(task) and isinstance(merged["metadata"], dict):  # null in a patch removes none
+        merged = with_task_id(merged, task["metadata"]["canonicalTaskId"])
+    read_handoff(merged)
+    read_object(json.dumps(merged).encode())  # the limits of documents
+    return merged
+
+
+def _without_withdrawn(
+    task: Mapping[str, Any], merged: dict[str, Any], patch: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return both tasks without a verdict whose superseded artifact comes back: only who may gives it again."""
+    counted = dict(task)
+    for verdict in rules.VERDICTS:
+        is_withdrawn, stays = (value_at(one, (*verdict[:-1], "status")) == "superseded" for one in (task, merged))
+        if is_withdrawn and not stays:
+            counted = _with_value(counted, verdict, None)
+            is_gone = value_at(merged, verdict) and not value_at(patch, verdict)
+            merged = _with_value(merged, verdict, None) if is_gone else merged
+    return counted, merged
+
+
+def _verdict_record(before: Metadata, after: Metadata, given: Sequence[str], name: str) -> dict[str, dict[str, str]]:
+    """Return which work each verdict judges, and who gave it last, after a change that gives some of them."""
+    judged, actors = judged_after(before, after, given), verdict_actors(before) | dict.fromkeys(given, name)
+    return {"judged": judged, "judgedBy": {verdict: name for verdict, name in actors.items() if verdict in judged}}
 
 
 def _without_patch(task: Mapping[str, Any], reasons: Sequence[Finding]) -> HandoffDecision:
