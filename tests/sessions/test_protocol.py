@@ -260,6 +260,18 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert (status_of(session).correction_status, len(session.history)) == ("none", 1)
 
 
+def test_a_correction_is_not_sent_before_the_answer_and_to_no_agent_once_it_failed(tmp_path: Path) -> None:
+    folder, later = gate(tmp_path), clock()
+    later.sleep(60)
+    run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"})
+    run.resume(writer(folder, clock()), agent="Architect")  # by a clock that is behind
+    sent = status_of(read_session(folder)).last_correction
+    assert (sent.agent, sent.at) == ("Architect", entry(folder, DESIGN)["resolved_at"])
+    run.fail_agent(writer(folder, later), "meta", "Architect", "It was killed.")
+    status = status_of(read_session(folder))
+    assert (status.correction_status, status.last_correction.agent, status.last_correction.at) == ("queued", None, None)
+
+
 @pytest.mark.parametrize(("state", "mode"), [("DESIGN", {"mode": "full"}), ("INTAKE", {})])
 def test_an_answered_session_goes_back_to_where_it_asked(tmp_path: Path, state: str, mode: dict[str, str]) -> None:
     folder = make_session(tmp_path, state, texts={"architecture.md": None, "tasks.yaml": None}, **mode)
