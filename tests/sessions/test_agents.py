@@ -433,6 +433,19 @@ def test_an_entry_that_another_tool_counts_after_those_of_accord_is_one_entry(
     assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 3
 
 
+def test_an_entry_that_another_tool_counts_after_a_reset_is_one_entry(tmp_path: Path) -> None:
+    folder = implementing(tmp_path)
+    take(folder, "T-001", "Coder")
+    for count in range(3):
+        take(folder, "T-001", "Reviewer", "FAIL", f"Wrong {count}.")
+        FIXES["take"](folder)
+    take(folder, "T-001", "Reviewer", "FAIL", "Wrong again.")
+    decide(folder, "T-001 FIX_REVIEW: Try it again?")
+    edit_status(folder, current_state="FIX_REVIEW", retry_counts={"T-001": {"FIX_REVIEW": 1}})
+    FIXES["dispatch"](folder)
+    assert status_of(read_session(folder)).retries("T-001", "FIX_REVIEW") == 1
+
+
 @pytest.mark.parametrize(
     ("roles", "questions"),
     [

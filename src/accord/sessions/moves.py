@@ -83,7 +83,7 @@ def is_counted(
     if entry and not any(one.agent == role and one.task_id in (fix[0], "meta") for one in outputs[entry.outputs :]):
         return True
     is_inside = working_state(status) == fix[1] and status.fix_task in (None, fix[0], task_id)
-    return is_inside and status.retries(*fix) > (entry.count if entry else 0)  # another tool counted it
+    return is_inside and status.retries(*fix) not in (0, entry.count if entry else 0)  # another tool counted it
 
 
 def spent_fix(session: Session, role: str, task_id: str) -> tuple[str, str] | None:
