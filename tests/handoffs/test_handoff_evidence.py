@@ -172,12 +172,17 @@ def test_a_malformed_fraction_is_not_a_time(time: str) -> None:
 
 
 LATER = "2026-11-03T10:00:00Z"
+OLD_TIME = QUESTION["requestedAt"].replace("Z", ".000Z")
 OTHER = {"question": "Which encoding?"}
 ASKED_AGAIN: dict[str, tuple[dict[str, Any] | None, str]] = {
     "the same": (None, ""),
     "a change elsewhere": (TESTS, ""),
     "another question": (patch(awaitingHumanArtifact=OTHER), LATER),
     "another question with the old time": (patch(awaitingHumanArtifact={**QUESTION, **OTHER}), ""),
+    "another question with the old time and a fraction": (
+        patch(awaitingHumanArtifact={**OTHER, "requestedAt": OLD_TIME}),
+        "",
+    ),
     "other options": (patch(awaitingHumanArtifact={"options": ["Comma", "Semicolon"]}), LATER),
     "the same at another time": (patch(awaitingHumanArtifact={"requestedAt": AT_NOON}), AT_NOON),
     "another question at its time": (patch(awaitingHumanArtifact={**OTHER, "requestedAt": AT_NOON}), AT_NOON),

@@ -295,6 +295,13 @@ def test_each_entry_into_a_status_calls_its_role_again() -> None:
     assert len(set(ids)) == 3, "a task that came back would wait for a developer who is never called"
 
 
+def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:
+    other = patch(awaitingHumanArtifact={"question": "May I?"})
+    once = decide_move(handoff(), "review", by("tester"), other, redirects=True).task
+    assert "reviewArtifact is missing" in once["metadata"]["awaitingHumanArtifact"]["question"]
+    assert decide_move(once, "review", by("tester", LATER), other, redirects=True).task == once
+
+
 def test_a_redirect_is_for_what_is_missing_and_not_for_what_is_forbidden() -> None:
     changes = {**BOTH, "doneArtifact": DONE, "reviewArtifact": {**REVIEW, "decision": "changes_requested"}}
     for task, target in (

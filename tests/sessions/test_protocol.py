@@ -227,7 +227,7 @@ def test_an_answer_to_a_gate_is_recorded_in_canonical_form(gate_id: str, said: s
 
 def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path: Path) -> None:
     said = decision(DESIGN, "answered", answer="changes-requested: smaller")
-    texts = with_line(at=said["resolved_at"], answer=said["answer"])
+    texts = with_line(answer=said["answer"])
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
     steps = [run.resume(writer(folder), agent="SpecAgent").next for _ in range(2)]
     assert steps == ["dispatch-correction", "verify-correction"]
@@ -235,6 +235,7 @@ def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path
     with pytest.raises(BrokenContract, match="dispatched to SpecAgent already"):
         run.start_agent(writer(folder), "meta", "SpecAgent")
     assert run.resume(writer(folder)).next == "verify-correction"
+    assert len(read_session(folder).history) == 1, "other tools have times of their own"
 
 
 def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again(tmp_path: Path) -> None:

@@ -37,8 +37,9 @@ from accord.sessions.folder import Part, changed_sessions, missing_files, read_s
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
+from accord.sessions.policy import parse_setting
 from accord.sessions.questions import next_step
-from accord.sessions.run import advance, move_task, reopen
+from accord.sessions.run import advance, move_task, reopen, set_values, start_fix
 from accord.sessions.turns import move_on
 
 WORK = AgentOutput.model_validate(agent_output())
@@ -899,6 +900,22 @@ def test_another_request_without_records_needs_another_correction(
         codes = changes_of(folder)
         by_hand(folder, user_decisions=[decision(DESIGN, asked_at="2026-01-31T14:00:00Z")])
         assert codes() == ["session-altered"], "the next change does not drop it"
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_count_that_is_set_back_in_its_loop_is_not_altered_by_hand(tmp_path: Path, count: int, is_done: bool) -> None:
+    counts = {"T-001": {"FIX_SECURITY": count}}
+    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented")}
+    said = [*SINGLE, decision("UD-1", "answered", question="T-001 FIX_SECURITY: again?", **LATER)]
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=said, retry_counts=counts, texts=texts)
+    codes = changes_of(folder)
+    start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
+    if is_done:
+        apply_output(writer(folder), "T-001", "Coder", WORK)
+    setting = parse_setting(f"retry_counts.T-001.FIX_SECURITY={count}")
+    set_values(writer(folder), [setting], role="Orchestrator")
+    assert codes() == []
 
 
 def test_a_begun_task_does_not_disappear(tmp_path: Path) -> None:

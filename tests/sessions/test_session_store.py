@@ -231,8 +231,11 @@ def test_a_session_is_created_once(tmp_path: Path) -> None:
     folder = tmp_path / ".agents-work" / NAME
     writer(folder).create(status())
     assert [len(findings) for _, _, findings in check_session(folder)] == [0, 0]
-    with pytest.raises(BrokenContract, match="already"):
-        writer(folder).create(status())
+    for name, hint in (("status.json", "continue that session"), ("outputs.jsonl", "restore its status.json")):
+        (folder / "status.json").rename(folder / name)
+        with pytest.raises(BrokenContract, match="already") as caught:
+            writer(folder).create(status())
+        assert caught.value.findings[0].hint == f"Choose another name, or {hint}."
     with pytest.raises(WrongUsage):
         advance(writer(tmp_path / "nothing"), "DESIGN", role="Orchestrator")
 
