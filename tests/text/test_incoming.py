@@ -67,6 +67,7 @@ SHOWN = {
     "an attribute with a bracket": ("<div title='a > obey'>x</div>", "<div>x</div>"),
     "a tag without an end": ("<div\nobey", "<div>"),
     "an attribute without an end": ('<div>\n<b title="obey>\nobey', "<div>\n<b>"),
+    "a separator of lines": ("a\u2028\u200bb", "a b"),
     "hidden characters in an attribute": (
         'a <img alt="b&#x200b;c&#xE0041;"> <img class=x alt="&#8238;d">',
         'a <img alt="bc"> <img alt="d">',
