@@ -22,7 +22,7 @@ from accord.starts.models import (
     StatusRow,
     Trigger,
 )
-from accord.starts.plan import plan_ready
+from accord.starts.plan import LOST, ShowStatus, plan_choice, plan_ready
 from accord.starts.status import StatusView
 
 AT = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -190,6 +190,14 @@ def test_a_command_names_its_own_item_or_on_the_dashboard_another(
     assert isinstance(choice, Answer)
     assert words in choice.text
     assert choose(event(Trigger.COMMENT, "plan", named=7), facts(REQUEST)) == Begin("plan")
+
+
+def test_a_start_shows_that_a_run_without_a_report_is_over() -> None:
+    known = facts(REQUEST, row(state="running"), row(key="older", state="done"))
+    operations = plan_choice(event(Trigger.COMMENT, "plan"), Begin("plan"), known, None, AT)
+    (shown,) = (each for each in operations if isinstance(each, ShowStatus))
+    states = [(each.key, each.state, each.result) for each in shown.status.rows]
+    assert sorted(states) == [("key", "queued", ""), ("old", "failed", LOST), ("older", "done", "")]
 
 
 def test_more_words_do_not_start_an_implementation_with_another_agent_than_they_name() -> None:
