@@ -175,8 +175,10 @@ WITHOUT_OVERRIDE = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_over
     "script",
     ["rm -rf .git/hooks && ln -s ../.. .git/hooks && chmod 555 .git", "chmod 0 .git/objects", "chmod 0 .git"],
 )
-def test_settings_of_git_are_undone_in_folders_without_rights(bench: Bench, script: str) -> None:
-    config = (bench.work / ".git/config").read_text()
+def test_settings_of_git_are_undone_with_their_rights_and_in_folders_without(bench: Bench, script: str) -> None:
+    file = bench.work / ".git/config"
+    file.chmod(0o600)
+    before = file.read_text(), file.stat().st_mode
     program = f"""
 import subprocess
 from pathlib import Path
@@ -185,7 +187,7 @@ with guard_git_settings(Path(".git")):
     subprocess.run({f"git config core.hooksPath ../evil && {script}"!r}, shell=True, check=True)
 """
     subprocess.run([*WITHOUT_OVERRIDE, sys.executable, "-c", program], cwd=bench.work, check=True)
-    assert (bench.work / ".git/config").read_text() == config
+    assert (file.read_text(), file.stat().st_mode) == before
     assert not (bench.work / ".git/hooks").is_symlink()
 
 
