@@ -409,7 +409,7 @@ PUSHED = Published("c" * 40, 1)
         (RunFacts("codex", classification=error(), exit_code=1), "❌ codex failed (auth)"),
         (RunFacts("codex", classification=error(recovery="ignore"), exit_code=1), "⏹️ codex was cancelled"),
         (RunFacts("codex", published=PUSHED), "✅ codex changed 1 file"),
-        (RunFacts("codex"), "✅ codex ended, and nothing was pushed"),
+        (RunFacts("codex"), "✅ codex ended, and accord pushed nothing"),
         (RunFacts("codex", files_not_pushed=2), "✅ codex changed 2 files, not pushed yet"),
     ],
 )

@@ -243,7 +243,7 @@ def _headline(outputs: RunOutputs) -> str:
         return f"✅ {agent} changed {count_of(unpushed, 'file')}, not pushed yet"
     if ended == "failure":
         return f"❌ {agent} ended without a valid result"
-    return f"✋ {agent} is blocked" if ended == "blocked" else f"✅ {agent} ended, and nothing was pushed"
+    return f"✋ {agent} is blocked" if ended == "blocked" else f"✅ {agent} ended, and accord pushed nothing"
 
 
 def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
