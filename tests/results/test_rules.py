@@ -58,6 +58,11 @@ PLANS = {
         task("a", out_of_scope="- src/b.py (owned by #b)\n- src/c.py (owned by #12)"),
         task("b", out_of_scope="- src/d.py\n\n```\n(owned by #other)\n```"),
     ),
+    "one file, in order by a number": plan(
+        task("a#1", in_scope="- src/x.py"),
+        task("b#2", "#1", in_scope="- src/x.py"),
+        task("c", "2", in_scope="- src/x.py"),
+    ),
     "owners before punctuation": plan(
         task("a", out_of_scope="- src/b.py (owned by #b b.)\n- src/c.py: owned by #12.\n- **owned by #a**: x.py"),
         task("b b", in_scope="- src/b.py"),
@@ -108,6 +113,18 @@ BROKEN_PLANS: dict[str, Case] = {
     ),
     "itself": (plan(task("a", "a")), "self-reference", "/create/0/blockedBy/0"),
     "two in a circle": (plan(task("a", "b"), task("b", "a")), "dependency-cycle", "/create/0/blockedBy"),
+    "itself by its number": (plan(task("a#1", "#1")), "self-reference", "/create/0/blockedBy/0"),
+    "two in a circle by their numbers": (
+        plan(task("a#1", "2"), task("b#2", "#1")),
+        "dependency-cycle",
+        "/create/0/blockedBy",
+    ),
+    "two of one number": (plan(task("a#1"), task("b#1")), "item-identity", "/create/1/tempID"),
+    "a number that is a name, and in another": (
+        plan(task("1"), task("b#1"), task("c", "#1")),
+        "ambiguous-reference",
+        "/create/2/blockedBy/0",
+    ),
     "more dependencies than GitHub allows": (
         plan(task("hub"), *(task(f"t{i}", "hub") for i in range(51))),
         "dependencies-too-many",
@@ -407,6 +424,7 @@ UNLABELLED = (
 STEERING = "diff --git a/AGENTS.md b/AGENTS.md\n--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-a\n+b\n"
 WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
     (plan(task("a", "#5"), close=["5"]), [("closed-reference", "/create/0/blockedBy/0")]),
+    (plan(task("a", "b#5"), task("b#5"), close=["5"]), [("closed-reference", "/create/0/blockedBy/0")]),
     (
         plan(task("b-c"), task("a", out_of_scope="- x/b — owned by b-c.\n- x/a (owned by b-c)\n- x/c (owned by a d)")),
         [("unknown-reference", "/create/1/body")],

@@ -34,7 +34,7 @@ from accord.results.labels import (
 )
 from accord.results.planner.match import same_title
 from accord.results.planner.record import VANISHED, content_limit, latest_record, update_digest
-from accord.results.planner.rules import Plan, check_length, item_number, numbered_owners, split_temp_id
+from accord.results.planner.rules import Plan, check_length, identity_hint, item_number, numbered_owners, split_temp_id
 from accord.results.status import StatusFacts, legal_moves, type_findings
 from accord.text.markdown import as_code
 
@@ -75,7 +75,7 @@ def _check_identified(item: PlannedWorkItem, kind: ItemKind, facts: PlanFacts, p
     if not number:
         return
     issue = facts.identified.get(number)
-    hint = f"Remove `#{number}` from the tempID, or `(#{number})` from its source, to create a new item."
+    hint = identity_hint(number)
     if issue is None or issue.is_pull:
         yield Finding("unknown-reference", f"`{name}` says it is #{number}, which is not an issue.", path, hint=hint)
     elif not latest_record(issue, facts.token, facts.identity) and same_title(issue.title) != same_title(item.title):
@@ -84,8 +84,6 @@ def _check_identified(item: PlannedWorkItem, kind: ItemKind, facts: PlanFacts, p
     elif (kind_of(issue.labels) or kind) is not kind:
         message = f"`{name}` says it is #{number}, which is a {kind_of(issue.labels)} item."
         yield Finding("item-identity", message, path, hint=hint)
-    elif facts.items.get(item.temp_id) is None:
-        yield Finding("item-identity", f"Two items say that they are #{number}.", path, hint=hint)
 
 
 def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:

@@ -93,6 +93,12 @@ class Plan(Frozen):
         return frozenset(name for name in self.positions if item_number(name) is None)
 
     @cached_property
+    def numbered(self) -> dict[int, str]:
+        """The first tempID for each issue that tempIDs such as ``T001#12`` say they are."""
+        numbers = [(split_temp_id(name)[1], name) for name in reversed(self.positions)]
+        return {number: name for number, name in numbers if number}
+
+    @cached_property
     def findings(self) -> list[Finding]:
         """The findings of every rule."""
         found = [*_check_temp_ids(self)]
@@ -114,13 +120,14 @@ class Plan(Frozen):
 
 
 def read_plan(result: PlannerResult) -> Plan:
-    """Derive what the rules and the later stages share."""
+    """Derive what the rules and the later stages share. The number of an issue that a tempID names means that item."""
     positions: dict[str, int] = {}
     for i, item in enumerate(result.create):
         positions.setdefault(item.temp_id, i)
     bodies = tuple(read_body(item.body[:BODY_CHARS]) for item in result.create)
     kinds = tuple(judged_kind(kind_of(item.labels), body) for item, body in zip(result.create, bodies, strict=True))
-    return Plan(result, positions, bodies, kinds)
+    plan = Plan(result, positions, bodies, kinds)
+    return with_adopted(plan, plan.numbered)
 
 
 def with_texts(plan: Plan, result: PlannerResult) -> Plan:
@@ -136,7 +143,8 @@ def with_adopted(plan: Plan, names: Mapping[int, str]) -> Plan:
     """Return the plan with its own items by name where it refers to them by the numbers that they have."""
 
     def by_name(reference: str) -> str:
-        return reference if reference in plan.positions else names.get(item_number(reference) or 0, reference)
+        is_name = reference in plan.positions or _spelled_otherwise(reference, plan.positions)
+        return reference if is_name else names.get(item_number(reference) or 0, reference)
 
     old = plan.result.create
     create = [item.model_copy(update={"blocked_by": [*map(by_name, item.blocked_by)]}) for item in old]
@@ -169,6 +177,13 @@ def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
             yield Finding("duplicate-temp-id", message, path, hint="Give this item another one.")
         elif (other := _spelled_otherwise(item.temp_id, plan.positions)) and plan.positions[other] < i:
             yield _ambiguous(item.temp_id, other, path)
+        elif plan.numbered.get(number := split_temp_id(item.temp_id)[1], item.temp_id) != item.temp_id:
+            yield Finding("item-identity", f"Two items say that they are #{number}.", path, hint=identity_hint(number))
+
+
+def identity_hint(number: int) -> str:
+    """Return the hint for an item that cannot be the issue that its tempID names."""
+    return f"Remove `#{number}` from the tempID, or `(#{number})` from its source, to create a new item."
 
 
 def _spelled_otherwise(reference: str, names: Mapping[str, int]) -> str | None:
@@ -224,7 +239,7 @@ def _check_references(plan: Plan) -> Iterator[Finding]:
             elif reference not in plan.positions and number is None:
                 unknown += 1
                 yield _unknown_name(reference, plan, item.temp_id, path, unknown)
-            elif number and number in closed:
+            elif (number := number or split_temp_id(reference)[1]) in closed:
                 message = f"`{item.temp_id}` waits for #{number}, which this plan closes."
                 hint = "Remove it from `blockedBy`, or do not close it."
                 yield warning("closed-reference", message, path, hint=hint)
