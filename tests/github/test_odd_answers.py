@@ -92,15 +92,22 @@ READS: dict[str, Callable[[GitHub], object]] = {
     "check runs": lambda github: github.check_runs("a" * 40),
     "commit statuses": lambda github: github.statuses("a" * 40),
     "held workflow runs": lambda github: github.runs_of("a" * 40),
+    "closings": lambda github: github.closings(7),
 }
+ODD: list[tuple[str, object]] = [
+    *((name, {"welcome": "to the hotel"}) for name in READS),
+    ("review threads", {"data": {"repository": {"pullRequest": {}}}}),
+    ("closings", [{"event": "closed"}]),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+@pytest.mark.parametrize(("name", "answer"), ODD)
 @responses.activate
-def test_unexpected_json_is_neither_an_answer_nor_an_internal_error(read: Callable[[GitHub], object]) -> None:
+def test_unexpected_json_is_neither_an_answer_nor_an_internal_error(name: str, answer: object) -> None:
+    read = READS[name]
     for method in (responses.GET, responses.POST):
-        responses.add(method, re.compile(".*"), json={"welcome": "to the hotel"})
+        responses.add(method, re.compile(".*"), json=answer)
     with pytest.raises(Stopped, match="not as GitHub documents it"):
         read(adapter())
 

@@ -242,8 +242,11 @@ class GitHub(
 
     def closings(self, number: int) -> tuple[datetime, ...]:
         """List when an issue was closed, oldest first. GET …/issues/{n}/timeline."""
-        found = self._list_items(f"/issues/{number}/timeline", lambda data: (data.get("event"), data.get("created_at")))
-        return tuple(parse_timestamp(at or "") for event, at in found if event == "closed")
+
+        def closed_at(data: dict[str, Any]) -> datetime | None:
+            return parse_timestamp(data["created_at"]) if data.get("event") == "closed" else None
+
+        return tuple(at for at in self._list_items(f"/issues/{number}/timeline", closed_at) if at)
 
     def removed_parts(self, number: int) -> frozenset[str]:
         """Return which of milestone, type and assignees an issue lost last; accord takes none. GET …/timeline."""

@@ -66,12 +66,11 @@ class ThreadMethods(GraphQLMethods):
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
         while True:
-            pull = self._ask(_THREADS, asked, lambda data: (data["repository"] or {}).get("pullRequest"), _READ_HINT)
-            if pull is None:
+            page = self._ask(_THREADS, asked, _threads, _READ_HINT)
+            if page is None:
                 raise NotThere(f"Pull request #{number} does not exist.", hint="Check the number.")
-            page = pull["reviewThreads"]
-            asked["threads"] = next_page(page)
-            found += map(self._whole, page["nodes"])
+            threads, asked["threads"] = page
+            found += map(self._whole, threads)
             if not asked["threads"]:
                 return tuple(found)
 
@@ -98,12 +97,21 @@ class ThreadMethods(GraphQLMethods):
         thread, more = _thread(node), next_page(node["comments"])
         while more:
             asked = {"thread": thread.id, "comments": more}
-            found: dict[str, Any] | None = self._ask(_MORE, asked, lambda data: data["node"], _READ_HINT)
-            if found is None:  # deleted meanwhile
+            page = self._ask(_MORE, asked, lambda data: _page(data["node"], "comments"), _READ_HINT)
+            if page is None:  # deleted meanwhile
                 return thread
-            more = next_page(found["comments"])
-            thread = replace(thread, comments=thread.comments + _comments(found["comments"]))
+            comments, more = page
+            thread = replace(thread, comments=thread.comments + tuple(map(_comment, comments)))
         return thread
+
+
+def _threads(data: dict[str, Any]) -> tuple[list[dict[str, Any]], str] | None:
+    return _page((data["repository"] or {}).get("pullRequest"), "reviewThreads")
+
+
+def _page(node: dict[str, Any] | None, key: str) -> tuple[list[dict[str, Any]], str] | None:
+    """Return the entries of a page, and where the next one begins; None where what has them is gone."""
+    return None if node is None else (node[key]["nodes"], next_page(node[key]))
 
 
 def _thread(node: dict[str, Any]) -> ReviewThread:
@@ -114,7 +122,7 @@ def _thread(node: dict[str, Any]) -> ReviewThread:
         node["line"],
         is_resolved=node["isResolved"],
         is_outdated=node["isOutdated"],
-        comments=_comments(node["comments"]),
+        comments=tuple(map(_comment, node["comments"]["nodes"])),
         original_line=node["originalLine"],
         original_commit=(first.get("originalCommit") or {}).get("oid", ""),
         resolved_by=(node["resolvedBy"] or {}).get("login", ""),
@@ -134,10 +142,6 @@ def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
         original_line=first.get("original_line"),
         original_commit=first.get("original_commit_id") or "",
     )
-
-
-def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
-    return tuple(map(_comment, page["nodes"]))
 
 
 def _comment(node: dict[str, Any]) -> Comment:
