@@ -68,7 +68,7 @@ def react(call: Call) -> ApiResponse:
     """React to a comment; 200 where the account did already."""
     row = _find_comment(call)
     call.permit(call.grant.may_comment(pull=bool(row["is_pull"])))
-    key = (row["id"], call.user.user_id, call.fields.choice("content", payloads.REACTIONS))
+    key = (row["id"], call.user.user_id, call.fields.choice("content", payloads.REACTIONS, is_required=True))
     find = "SELECT * FROM reactions WHERE comment_id = ? AND user_id = ? AND content = ?"
     known = call.fetch(find, *key)
     if known is None:

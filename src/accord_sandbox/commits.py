@@ -250,7 +250,7 @@ def list_for_ref(call: Call) -> ApiResponse:
 @route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
 def _create_status(call: Call) -> ApiResponse:
     call.require("statuses", AccessLevel.WRITE)
-    state = call.fields.choice("state", STATUS_STATES)
+    state = call.fields.choice("state", STATUS_STATES, is_required=True)
     sha = find_commit(call, call.params["sha"]).sha
     context = call.fields.get("context") or "default"
     texts = {name: call.fields.get(name) for name in ("description", "target_url")}

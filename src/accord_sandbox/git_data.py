@@ -156,7 +156,7 @@ def create_tree(call: Call) -> ApiResponse:
     if base is not None and _kinds(call, [base]) != ["tree"]:
         raise Refusal(422, "base_tree is not a valid tree oid")
     entries = call.fields.value_of("tree", list)
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+    if not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
     if len(entries) > MOST_TREE_ENTRIES:
         raise Refusal(422, "Sorry, your request is too large to process.")

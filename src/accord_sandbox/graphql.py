@@ -56,7 +56,7 @@ def _answer_query(call: Call) -> ApiResponse:
 
     if call.actor is None:
         raise Refusal(401, "This endpoint requires you to be authenticated.", docs=f"{DOCS}/guides/forming-calls")
-    variables = call.document.get("variables")
+    variables = call.fields.get("variables")
     document, errors = _read(call.fields.value_of("query"))
     if errors:
         return ApiResponse(200, {"errors": [_error(error) for error in errors]})

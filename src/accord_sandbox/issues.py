@@ -21,7 +21,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import follow_branches, pull_refusal
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, of_kind, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, of_kind, search_text, too_long
 from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
@@ -249,7 +249,7 @@ def _check_has_dependencies(call: Call) -> None:
 
 @route("GET", "/search/issues", "search/search#search-issues", resource="search")
 def _search_issues(call: Call) -> ApiResponse:
-    homes, conditions = _parsed_query(call.query["q"])
+    homes, conditions = _parsed_query(search_text(call.query))
     places = [row for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees]
     if homes:
         places = [row for row in places if row["full_name"].lower() in homes]
@@ -286,6 +286,8 @@ def _parsed_query(text: str) -> tuple[set[str], list[tuple[str, Any]]]:
             conditions.append((_FILTERS[key], value.casefold()))
         else:
             phrases.append(value)
+    if not any("is_pull" in condition for condition, _ in conditions):
+        raise Refusal(422, "Query must include 'is:issue' or 'is:pull-request'")
     columns = " || ".join(f"{name}_words" for name in sources)
     found = filter(str.strip, map(words, phrases))
     return homes, [*conditions, *((f"({columns}) LIKE ?", f"%{phrase}%") for phrase in found)]

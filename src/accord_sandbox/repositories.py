@@ -22,7 +22,7 @@ from accord_sandbox.commits import readable_bare
 from accord_sandbox.database import Row, SqlConnection, find_user
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
 from accord_sandbox.payloads import timestamp_of
-from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404, schema_violation
+from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404, schema_violation, search_text
 
 MOST_PROPERTIES = 10
 MOST_EVENT_CHARACTERS = 100
@@ -65,7 +65,7 @@ def list_organisation(call: Call) -> ApiResponse:
 def search_repositories(call: Call) -> ApiResponse:
     """Search by words of the name, and by ``org:``, ``user:`` and ``archived:``; other qualifiers are refused."""
     rows = _visible(call, call.fetch_all("SELECT * FROM repositories ORDER BY id DESC"))
-    for term in call.query["q"].split():
+    for term in search_text(call.query).split():
         key, _, value = term.lower().rpartition(":")
         matches = _REPOSITORY_TERMS.get(key)
         if matches is None:

@@ -94,6 +94,13 @@ def schema_violation(problem: str) -> Refusal:
     return Refusal(422, f"Invalid request.\n\n{problem}")
 
 
+def search_text(query: Mapping[str, str]) -> str:
+    """Return the text to search for; refuse a request without it."""
+    if not (text := query.get("q", "").strip()):
+        raise invalid("Search", "q", "missing")
+    return text
+
+
 @dataclass(frozen=True)
 class PageRequest:
     """The page of a list that the client wants; ``number`` counts from 1."""
@@ -143,9 +150,9 @@ class Fields(dict[str, Any]):
         """Return the names in the field ``labels``, each given plainly or as an object; None without it."""
         return names_of(self.value_of("labels", list)) if "labels" in self else None
 
-    def choice(self, name: str, allowed: tuple[str, ...]) -> str | None:
+    def choice(self, name: str, allowed: tuple[str, ...], *, is_required: bool = False) -> str | None:
         """Return a text out of a fixed set."""
-        value: str | None = self.get(name)
+        value: str | None = self.value_of(name) if is_required else self.get(name)
         if value is not None and value not in allowed:
             listing = ", ".join(allowed)
             raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not a member of [{listing}].")

@@ -65,7 +65,7 @@ def create_review(call: Call) -> ApiResponse:
         raise _refusal("Commit is not part of the pull request")
     if _has_pending_review(call, pull):
         raise _refusal(ONE_PENDING)
-    remarks = [read_remark(entry) for entry in call.document.get("comments") or []]
+    remarks = [read_remark(entry) for entry in call.fields.get("comments") or []]
     if event in _OWN and pull["author_id"] == call.user.user_id:
         raise _refusal(_OWN[event])
     if event == "APPROVE":

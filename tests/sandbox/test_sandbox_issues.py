@@ -56,6 +56,7 @@ def test_reopening_clears_who_closed(client: Client) -> None:
         ("state=closed", [6]),
         ("state=all&direction=asc&per_page=2", [1, 2]),
         ("labels=bug,QUESTION", [5]),
+        ("page=0&per_page=0", [5, 4, 3, 2, 1]),
     ],
 )
 def test_lists_are_filtered(client: Client, query: str, expected: list[int]) -> None:
@@ -157,7 +158,7 @@ def test_an_account_reacts_once(client: Client) -> None:
     path = f"issues/comments/{made['id']}/reactions"
     for token, status in ((ADMIN, 201), (ADMIN, 200), ("triage", 201)):
         assert client("POST", path, {"content": "eyes"}, token=token).status_code == status
-    assert client("POST", path, {"content": "wow"}).status_code == 422
+    assert [client("POST", path, body).status_code for body in ({"content": "wow"}, {})] == [422, 422]
     assert client("POST", "issues/comments/1/reactions", {"content": "eyes"}).status_code == 404
     (comment,) = client("GET", "issues/2/comments").json()
     assert (comment["reactions"]["eyes"], comment["reactions"]["total_count"]) == (2, 2)

@@ -55,9 +55,18 @@ def test_search_skips_hidden_repositories(client: Client, clock: ManualClock) ->
     assert refused.json()["errors"][0]["message"].startswith("The listed users and repositories cannot be searched")
 
 
-def test_only_a_thousand_results_are_listed(client: Client) -> None:
-    answer = client("GET", "/search/issues?q=is:issue&per_page=100&page=11")
-    assert (answer.status_code, answer.json()["message"]) == (422, "Only the first 1000 search results are available")
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("issues", "Validation Failed"),
+        ("repositories?q=+", "Validation Failed"),
+        ("issues?q=words", "Query must include 'is:issue' or 'is:pull-request'"),
+        ("issues?q=is:issue&per_page=100&page=11", "Only the first 1000 search results are available"),
+    ],
+)
+def test_searches_that_github_refuses(client: Client, query: str, message: str) -> None:
+    answer = client("GET", f"/search/{query}")
+    assert (answer.status_code, answer.json()["message"]) == (422, message)
 
 
 def test_only_a_thousand_results_can_be_paged(client: Client) -> None:
