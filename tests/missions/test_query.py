@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,29 @@ def test_a_canceled_dependency_is_a_choice_of_a_person_everywhere(project: Proje
     assert [move.to for move in mission_moves(mission, "accord mission", NOW)] == []
     project.work_package("WP02", "planning_artifact", dependencies=[])
     assert project.move("WP02", "in_progress").events
+
+
+def test_a_status_asks_git_each_question_once_for_all_work_packages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "accord.git")
+    counts = []
+    for count in (3, 9):
+        names = [f"WP{number:02}" for number in range(1, count + 1)]
+        project = Project(tmp_path / str(count)).begin(target_branch="main").repository()
+        project.lanes(lane_a=names)
+        for before, name in zip(["", *names], names, strict=False):
+            project.work_package(name, "code_change", dependencies=[before] if before else [])
+            project.event(name, "planned", "in_progress")
+        project.git("branch", f"kitty/mission-{project.slug}-lane-a")
+        caplog.clear()
+        mission = project.load()
+        mission_status(mission, NOW)
+        moves = mission_moves(mission, "accord mission", NOW)
+        assert all(next_moves(mission, name, "accord mission", NOW) for name in names)
+        assert len(moves) == count
+        counts.append(sum(record.name == "accord.git" for record in caplog.records))
+    assert counts[0] == counts[1] > 0
 
 
 def test_canceled_work_keeps_no_step_open_and_a_dependency_in_doubt_is_named(project: Project) -> None:

@@ -19,9 +19,9 @@ from accord.core.clock import future_problem, timestamp
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import count_of
 from accord.core.frozen import Frozen
-from accord.git.program import Git, GitFailed, changed_paths, is_ancestor
+from accord.git.program import Git, GitFailed, changed_paths
 from accord.missions.lifecycle import REVIEWING, LaneProblem
-from accord.missions.load import Mission
+from accord.missions.load import Mission, once_for_mission
 from accord.missions.models import BRANCHES, SHARED_WORKSPACE, WORKTREES, StaleStatus
 from accord.missions.projects import SPECS
 from accord.missions.replay import began_at
@@ -63,11 +63,11 @@ def changed_missions(root: Path, base: str) -> tuple[str, set[str]]:
 
 
 class MissionGit:
-    """The repository of a mission; refs are cached for one command."""
+    """The repository of a mission; git is asked each question once for one command."""
 
-    def __init__(self, root: Path, target: str, mission_branch: str, lanes: Set[str]) -> None:
+    def __init__(self, mission: Mission, target: str, mission_branch: str, lanes: Set[str]) -> None:
         self.lanes = lanes
-        self._git = Git(root)
+        self._mission = mission
         self._target = target
         self.mission_branch = mission_branch
 
@@ -139,7 +139,7 @@ class MissionGit:
                 f"The target branch {self.target_name or '(not set)'} does not exist here. "
                 "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
-        if all(any(is_ancestor(self._git, ref, target) for target in targets) for ref in head):
+        if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
@@ -195,15 +195,23 @@ class MissionGit:
     def _refs(self) -> frozenset[str]:
         return frozenset(self._answer("for-each-ref", "--format=%(refname)", HEADS, _REMOTES).split("\n"))
 
+    def _is_ancestor(self, older: str, newer: str) -> bool:
+        return self._ask("merge-base", "--is-ancestor", older, newer) is not None
+
     def _answer(self, *arguments: str) -> str:
         return self._ask(*arguments) or ""
 
     def _ask(self, *arguments: str) -> str | None:
-        try:
-            done = self._git.attempt(*arguments, timeout=60)
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
+        return _answer_of_git(self._mission, arguments)
+
+
+@once_for_mission
+def _answer_of_git(mission: Mission, arguments: Sequence[str]) -> str | None:
+    try:
+        done = Git(mission.root).attempt(*arguments, timeout=60)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
 
 UNAVAILABLE = "stale_detection_unavailable"
@@ -374,4 +382,4 @@ def git_of(mission: Mission, wp_id: str = "") -> MissionGit:
     target = own or mission.meta.target_branch or (lanes.target_branch if lanes else "")
     mission_branch = (lanes.mission_branch if lanes else "") or f"kitty/mission-{mission.slug}"
     branches = {lane_branch(mission.slug, lane.lane_id) for lane in (lanes.lanes if lanes else ())}
-    return MissionGit(mission.root, target, mission_branch, branches)
+    return MissionGit(mission, target, mission_branch, branches)

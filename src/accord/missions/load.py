@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
@@ -36,6 +37,8 @@ from accord.missions.modes import ResolvedMode, settle_mode
 from accord.missions.projects import PARTS, SPECS, mission_entries, mission_slugs
 from accord.missions.replay import lets_start, people_of
 
+_Questions = ParamSpec("_Questions")
+_Answer = TypeVar("_Answer")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9]).*", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
@@ -78,6 +81,20 @@ class Mission(Frozen):
     def folder(self) -> Path:
         """The directory of the mission."""
         return self.root / SPECS / self.slug
+
+    @cached_property
+    def known(self) -> dict[tuple[object, ...], Any]:
+        """The answers of functions that are ``once_for_mission``, by function and arguments."""
+        return {}
+
+    @cached_property
+    def dependents(self) -> dict[str, list[str]]:
+        """The work packages that need each one."""
+        found: dict[str, list[str]] = {}
+        for wp_id, work_package in self.work_packages.items():
+            for name in dict.fromkeys(work_package.head.dependencies):
+                found.setdefault(name, []).append(wp_id)
+        return found
 
     @cached_property
     def ids(self) -> list[str]:
@@ -151,6 +168,22 @@ class Mission(Frozen):
         """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
         if name in self.broken:
             raise self.broken[name]
+
+
+def once_for_mission(
+    function: Callable[Concatenate[Mission, _Questions], _Answer],
+) -> Callable[Concatenate[Mission, _Questions], _Answer]:
+    """Decorate a function so that it answers each question once, until the mission is read again."""
+
+    @wraps(function)
+    def answer_once(mission: Mission, /, *args: _Questions.args, **options: _Questions.kwargs) -> _Answer:
+        key = (function, *args, *options.items())
+        if key not in mission.known:
+            mission.known[key] = function(mission, *args, **options)
+        answer: _Answer = mission.known[key]
+        return answer
+
+    return answer_once
 
 
 def missions_by_id(root: Path) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from accord.core.errors import BrokenContract
 from accord.core.machine import NextMove
 from accord.missions.branches import MissionGit, git_of
 from accord.missions.lifecycle import REOPENED, WAITING, Blockers, MoveFacts, MoveRequest, needs_of, reachable
-from accord.missions.load import Mission
+from accord.missions.load import Mission, once_for_mission
 from accord.missions.models import WorkPackageStatus
 from accord.missions.move import move_facts
 from accord.missions.workspace import resolve_workspace, short_ref
@@ -42,6 +42,7 @@ def mission_moves(mission: Mission, command: str, now: datetime) -> list[NextMov
     return found
 
 
+@once_for_mission
 def next_moves(
     mission: Mission, wp_id: str, command: str, now: datetime, *, ahead_only: bool = False
 ) -> list[NextMove]:

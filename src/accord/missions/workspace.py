@@ -15,7 +15,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
-from accord.missions.load import Mission
+from accord.missions.load import Mission, once_for_mission
 from accord.missions.models import BRANCHES, WORKTREES, ExecutionMode, StatusEvent
 from accord.missions.modes import ModeSource
 
@@ -40,6 +40,7 @@ class ResolvedWorkspace(Frozen):
     diagnostics: tuple[str, ...] = ()
 
 
+@once_for_mission
 def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
     """Return the workspace of a work package. Raises BrokenContract where the files do not tell."""
     mode = mission.work_package(wp_id).mode
@@ -102,13 +103,14 @@ def _in_lane(mission: Mission, known: ResolvedWorkspace) -> ResolvedWorkspace:
 
 def dependency_branches(mission: Mission, wp_id: str, *, of_dependents: bool = False) -> dict[str, str]:
     """Return the branches of the code changes that a work package needs, or that need it, except its own lane's."""
-    names, found, known = [wp_id], dict[str, str](), mission.work_packages
+    names, seen, found, known = [wp_id], {wp_id}, dict[str, str](), mission.work_packages
     for name in names:
         with suppress(BrokenContract):
             found[name] = resolve_workspace(mission, name).branch_name or ""
         needed = known[name].head.dependencies if name in known else []
-        near = [other for other, one in known.items() if name in one.head.dependencies] if of_dependents else needed
-        names += [other for other in near if other not in names]
+        near = dict.fromkeys(mission.dependents.get(name, ()) if of_dependents else needed)
+        names += (other for other in near if other not in seen)
+        seen.update(near)
     own = found.pop(wp_id, "")
     return {name: branch for name, branch in found.items() if branch not in ("", own)}
 
