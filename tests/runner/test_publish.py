@@ -417,12 +417,10 @@ def merge_of_base(workshop: Workshop, agent: Agent) -> str:
     return newer
 
 
-def test_a_merge_of_the_base_stays_a_merge_and_only_the_agents_own_files_count(
-    workshop: Workshop, agent: Agent
-) -> None:
+def test_a_merge_of_the_base_stays_a_merge_and_all_paths_of_its_push_count(workshop: Workshop, agent: Agent) -> None:
     newer = merge_of_base(workshop, agent)
     published = publish_patch(workshop.remote(), publication(agent, merged=(newer,)))
-    assert (published.failure, published.files_changed, published.flattened) == (None, 1, ())
+    assert (published.failure, published.files_changed, published.flattened) == (None, 2, ())
     assert fetched(agent, "log", "-1", "--format=%P", "origin/feature").split() == [agent.base, newer]
     assert git(agent.tree, "rev-parse", "origin/feature^{tree}") == git(agent.tree, "rev-parse", "HEAD^{tree}")
     assert publish_patch(workshop.remote(), publication(agent, merged=(newer,))) == replace(published, delivery=None)
@@ -440,7 +438,7 @@ def test_a_merge_of_the_base_stays_one_on_a_branch_that_is_new(workshop: Worksho
     patch = git(agent.tree, "diff", "--binary", "--full-index", begun.base, "HEAD").encode() + b"\n"
     work = publication(begun, patch=patch, pr_ref="refs/heads/brand-new", base_ref="main", merged=(newer,))
     published = publish_patch(workshop.remote(), work)
-    assert (published.failure, published.files_changed, published.flattened) == (None, 1, ())
+    assert (published.failure, published.files_changed, published.flattened) == (None, 2, ())
     assert fetched(agent, "log", "-1", "--format=%P", "origin/brand-new").split() == [begun.base, newer]
 
 

@@ -38,7 +38,7 @@ from accord.missions.projects import PARTS, SPECS, mission_entries, mission_slug
 from accord.missions.replay import lets_start, people_of
 
 _Questions = ParamSpec("_Questions")
-_Answer = TypeVar("_Answer")
+_AnswerOnce = TypeVar("_AnswerOnce")
 _WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9]).*", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
@@ -171,16 +171,16 @@ class Mission(Frozen):
 
 
 def once_for_mission(
-    function: Callable[Concatenate[Mission, _Questions], _Answer],
-) -> Callable[Concatenate[Mission, _Questions], _Answer]:
+    function: Callable[Concatenate[Mission, _Questions], _AnswerOnce],
+) -> Callable[Concatenate[Mission, _Questions], _AnswerOnce]:
     """Decorate a function so that it answers each question once, until the mission is read again."""
 
     @wraps(function)
-    def answer_once(mission: Mission, /, *args: _Questions.args, **options: _Questions.kwargs) -> _Answer:
+    def answer_once(mission: Mission, /, *args: _Questions.args, **options: _Questions.kwargs) -> _AnswerOnce:
         key = (function, *args, *options.items())
         if key not in mission.known:
             mission.known[key] = function(mission, *args, **options)
-        answer: _Answer = mission.known[key]
+        answer: _AnswerOnce = mission.known[key]
         return answer
 
     return answer_once

@@ -336,8 +336,7 @@ class _Publisher(Frozen):
         git, work = self.git, self.work
         changes = own_changes(git, before, commit) if known is None else known
         own = own_paths_in(file_at(git, f"refs/heads/{_DEFAULT}", REGISTRY_PATH.as_posix()))
-        is_merge = len(git.line("rev-list", "--parents", "--max-count=1", commit).split()) > 2
-        count = len(changes) if is_merge else len(range_stats(git, before, commit))
+        count = len(range_stats(git, before, commit))
         if pushed := self._pushed_by_agent(commit):
             new = {change.path for change in changes if commit != pushed}
             paths = new | own_paths(git, f"{work.base_sha}..{pushed}", work.merged)
