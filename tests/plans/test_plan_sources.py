@@ -1,5 +1,6 @@
 """Sources of a plan: the order, scope and criteria that they state, and the places where they lack one."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ FILE = "specs/001-export/tasks.md"
 
 def spec_kit(text: str = TASKS, **beside: str) -> Source:
     return read_spec_kit(text, FILE, {f"{name}.md": content for name, content in beside.items()})
+
+
+def todo(text: str) -> Source:
+    return read_checklist(text, "TODO.md")
 
 
 def items(source: Source) -> dict[str, PlannedWorkItem]:
@@ -126,6 +131,7 @@ PATHS = {
     "authentication/authorization and/or CI/CD": (),
     "in `lib/core` and `Makefile`": ("lib/core", "Makefile"),
     "Node.js and e.g. https://example.com/a.js": (),
+    "~~Old src/a.py~~ src/b.py": ("src/b.py",),
     "docs/ and .github/workflows/ci.yml:12": ("docs", ".github/workflows/ci.yml"),
     "app/[id]/page.tsx and **src/b.ts**": ("app/[id]/page.tsx", "src/b.ts"),
     "`run()`, `name` and `a b/c` and /etc/passwd and ../x.py": (),
@@ -214,21 +220,58 @@ def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
         "- [ ] Two in src/b.py. Depends on: One. Priority: high",
         "- [ ] Two in src/b.py; Priority: high\n\n  Depends on: One",
         "- [ ] Two in src/b.py\n  - Depends on: One\n  - Priority: high",
+        "- [ ] Two in src/b.py (blocked by One, priority: high)",
+        "- [ ] Two in src/b.py (Priority: high; depends on: One)",
+        "- [ ] Two in src/b.py (after One) (priority: high)",
+        "- [ ] Two in src/b.py\n  - Depends on: One, Priority: high",
     ],
 )
 def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
-    """Below the entry, behind its sentence, or in a paragraph of its own: no dependency is lost, no title has it."""
+    """Below the entry, behind its sentence, in brackets or beside others: no dependency is lost, no title has it."""
     found = items(read_checklist(f"- [ ] One in src/a.py\n{written}\n", "TODO.md"))
     two = found["two-in-src-b-py"]
     assert (two.title, two.blocked_by) == ("Two in src/b.py", ["one-in-src-a-py"])
     assert "priority:high" in two.labels
 
 
-def test_a_sentence_with_a_colon_stays_in_the_entry() -> None:
-    (item,) = items(
-        read_checklist("- [ ] Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop\n", "TODO.md")
-    ).values()
-    assert item.title == "Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop"
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop",
+        "Fix `f (path: str)` and g(path: str) in src/a.py (why: it fails)",
+    ],
+)
+def test_a_sentence_with_a_colon_stays_in_the_entry(written: str) -> None:
+    (item,) = items(read_checklist(f"- [ ] {written}\n", "TODO.md")).values()
+    assert item.title == written
+
+
+def test_a_list_of_labels_and_a_criterion_are_read_whole() -> None:
+    labels = "`free`, `priority:high`, complexity:low"
+    text = f"- [ ] Fix src/a.py\n  - Labels: {labels}\n  - Test: run it, scope: all of it\n"
+    (item,) = items(read_checklist(text, "TODO.md")).values()
+    assert item.labels[-3:] == ["free", "priority:high", "complexity:low"]
+    assert "- [ ] Test: run it, scope: all of it" in item.body
+
+
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_an_entry_states_its_priority_and_complexity(read: Callable[[str], Source]) -> None:
+    first = "- [ ] T001 A in src/a.py\n  - Priority: low\n  - Complexity: high\n"
+    text = f"{first}- [ ] T002 B in src/b.py (complexity: Trivial)\n"
+    labels = {name: item.labels[2:] for name, item in items(read(text)).items()}
+    assert labels["T001"] == ["priority:low", "complexity:high"]
+    assert labels["T002"] == ["priority:medium", "complexity:trivial"]
+
+
+@pytest.mark.parametrize("struck", ["~~T002 Old in src/b.py~~", "T002 ~~Old in src/b.py~~ (after T001)"])
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_struck_text_counts_as_removed_and_a_struck_entry_as_done(read: Callable[[str], Source], struck: str) -> None:
+    third = "- [ ] T003 C in ~~src/b.py~~ src/c.py `~~d~~` (after T002)\n  - [ ] ~~D~~\n"
+    found = items(read(f"- [ ] T001 A in src/a.py\n- [ ] {struck}\n{third}"))
+    assert list(found) == ["T001", "T003"]
+    assert found["T003"].title.endswith("C in src/c.py `~~d~~`")
+    assert (read_body(found["T003"].body).in_scope, "- [ ] ~~" in found["T003"].body) == (("src/c.py",), False)
+    assert found["T003"].blocked_by == (["T001"] if "after" in struck or read is spec_kit else [])
 
 
 def test_no_task_beside_others_is_left_out_because_its_id_is_odd() -> None:

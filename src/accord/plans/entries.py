@@ -6,18 +6,28 @@ import posixpath
 import re
 import textwrap
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
 from typing import get_args
 
 from accord.core.frozen import Frozen
-from accord.plans.models import Priority, Source, SourceTask, priority_in
+from accord.plans.models import Complexity, Priority, Source, SourceTask, priority_in
 from accord.text.blocks import read_blocks
 from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
 
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
+
+_STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
+_UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\W)*")
+"""An id and tags such as ``T012 [P]``, without a title."""
+
+_BRACKETS = re.compile(r"`[^`]*`|(?<!\S)\(([^()]*)\)")
+_WAITS = re.compile(r"\A\s*(?:depends? on|after|requires|blocked by)\b(?!\s*:)(.*)", re.IGNORECASE | re.DOTALL)
+_SEPARATORS = re.compile(r"([,;]\s+)")
+_APART = re.compile(r"[^:]*:[*_]*\s")
+"""A word and a blank behind its colon; a label such as ``priority:high`` has none."""
 
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
@@ -27,6 +37,7 @@ _FIELDS = {
     "blockers": "blocked by, depends on, dependencies, after, requires",
     "labels": "labels",
     "priority": "priority",
+    "complexity": "complexity",
     "criteria": "acceptance, acceptance criteria, acceptance criterion, criterion, done when, test, verify",
     "id": "id",
 }
@@ -51,6 +62,19 @@ class ListEntry(Frozen):
         """Return the paths of a field; a whole field without a known path is one."""
         return tuple(dict.fromkeys(path for text in self.fields.get(name, ()) for path in paths_in(text)))
 
+    @property
+    def priority(self) -> Priority:
+        """The priority that it states by its name or as P0 to P3."""
+        texts = self.fields.get("priority", ())
+        levels: tuple[Priority, ...] = get_args(Priority)[1:]
+        return next((level for level in levels if level in _words_of(texts)), "") or priority_in(texts)
+
+    @property
+    def complexity(self) -> Complexity:
+        """The complexity that it states."""
+        levels: tuple[Complexity, ...] = get_args(Complexity)[1:]
+        return next((level for level in levels if level in _words_of(self.fields.get("complexity", ()))), "")
+
 
 def entries_of(markdown: str) -> list[ListEntry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons."""
@@ -70,18 +94,56 @@ def entries_of(markdown: str) -> list[ListEntry]:
         first, stated = _without_fields(NUMBER.sub("", line.rstrip()))
         more = [each for each in rest.splitlines() if not _is_field(each)]
         stated += [each for each in rest.splitlines() if _is_field(each)]
-        text = shown_text("\n".join([first, *more]))
+        text, bracketed = _without_brackets(shown_text("\n".join([first, *more])))
+        shown = _without_struck(text)
+        is_struck = bool(text) and shown != text and bool(_UNTITLED.fullmatch(shown))
         above = bisect_right(headings, item.first, key=attrgetter("line"))
         section = headings[above - 1].title if above else ""
         below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
-        entry = ListEntry(text, item.first + 1, item.box != " ", section, int(number[1]) if number else 0)
-        found.append(_with_nested(entry, below, stated))
+        title, is_done = (text.replace("~~", ""), True) if is_struck else (shown, item.box != " ")
+        entry = ListEntry(title, item.first + 1, is_done, section, int(number[1]) if number else 0)
+        found.append(_with_nested(entry, below, [*stated, *bracketed]))
     return found
 
 
+def _without_struck(text: str) -> str:
+    return " ".join(_STRUCK.sub(lambda found: found[1] or "", text).split()) if "~~" in text else text
+
+
+def _without_brackets(text: str) -> tuple[str, list[str]]:
+    """Return a text without the brackets that state fields, such as ``(blocked by T1, priority: high)``, and these."""
+    stated = list[str]()
+
+    def remove(brackets: re.Match[str]) -> str:
+        fields = [_WAITS.sub(r"Depends on: \1", part) for part in _SEPARATORS.split(brackets[1] or "")]
+        if not _is_field(text := "".join(fields).strip()):
+            return brackets[0]
+        stated.append(text)
+        return ""
+
+    shown = _BRACKETS.sub(remove, text)
+    return (" ".join(shown.split()), stated) if stated else (text, [])
+
+
 def _is_field(line: str) -> bool:
-    named = _FIELD.fullmatch(shown_text(line))
-    return bool(named and named[1].strip().lower() in _FIELD_OF)
+    return bool(_fields_of(shown_text(line)))
+
+
+def _fields_of(text: str) -> list[tuple[str, str]]:
+    """Return the word and the value of each field of a text; one that is a list may have others behind its commas."""
+    found: list[tuple[str, list[str]]] = []
+    parts = _SEPARATORS.split(text)
+    for separator, part in zip(["", *parts[1::2]], parts[::2], strict=True):
+        named = _FIELD.fullmatch(part)
+        word = named[1].strip() if named else ""
+        is_text = bool(found) and (_FIELD_OF[found[-1][0].lower()] == "criteria" or not _APART.match(part))
+        if named and word.lower() in _FIELD_OF and not is_text:
+            found.append((word, [named[2]]))
+        elif found:
+            found[-1][1].extend((separator, part))
+        else:
+            return []
+    return [(word, "".join(value)) for word, value in found]
 
 
 def _without_fields(line: str) -> tuple[str, list[str]]:
@@ -104,18 +166,16 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEnt
     stated = [*stated, *filter(_is_field, parts)]
     notes += [part for part in parts if not _is_field(part)]
     texts = [*((shown_text(each), None) for each in stated), *((item.text, item.checked) for item in listed)]
-    for text, checked in texts:
-        named = _FIELD.fullmatch(text)
-        word = named[1].strip() if named else ""
-        name = _FIELD_OF.get(word.lower(), "")
-        if checked is not None:
-            criteria.append(text)
-        elif name == "criteria" and named:
-            criteria.append(f"{word}: {named[2]}" if word.lower() in ("test", "verify") else named[2])
-        elif name and named:
-            fields.setdefault(name, []).append(named[2])
-        elif text:
-            notes.append(text)
+    for text, checked in ((_without_struck(text), checked) for text, checked in texts):
+        named = _fields_of(text) if checked is None else []
+        for word, value in named:
+            name = _FIELD_OF[word.lower()]
+            if name != "criteria":
+                fields.setdefault(name, []).append(value)
+            else:
+                criteria.append(f"{word}: {value}" if word.lower() in ("test", "verify") else value)
+        if text and not named:
+            (notes if checked is None else criteria).append(text)
     return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(notes), body=body)
 
 
@@ -170,7 +230,7 @@ def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...
     the word must end as a file does, or begin with a known folder.
     """
     found: list[str] = []
-    for span in spans(text):
+    for span in spans(_without_struck(text)):
         if span.kind == "code":
             if path := _as_path(span.text.strip("`").strip(), folders, is_code=True):
                 found.append(path)
@@ -201,7 +261,6 @@ _SPEC = re.compile(
     r"^[ \t>*_-]*spec(?:ification)?[*_]{0,3}:[*_ \t]{0,9}`?([^\s`]*\.md)(?![^\s`])`?", re.IGNORECASE | re.MULTILINE
 )
 _SLUG_WORDS = re.compile(r"[a-z0-9]+")
-_WAITS = re.compile(r"\((?:depends? on|after|requires|blocked by)\b([^()]*)\)", re.IGNORECASE)
 _MOST_SLUG_WORDS = 6
 
 
@@ -229,11 +288,9 @@ def _ids(entries: Sequence[ListEntry]) -> list[str]:
 
 
 def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> SourceTask:
-    text = " ".join(_WAITS.sub("", entry.text).split())
-    waits = [*_WAITS.findall(entry.text), *entry.fields.get("blockers", ())]
+    text = " ".join(entry.text.split())
+    waits = entry.fields.get("blockers", ())
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))
-    ranks, levels = entry.fields.get("priority", ()), get_args(Priority)[1:]
-    stated = {word for text in ranks for word in _SLUG_WORDS.findall(text.casefold())}
     labels = (label.strip(" `") for texts in entry.fields.get("labels", ()) for label in texts.split(","))
     return SourceTask(
         name,
@@ -247,7 +304,8 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
         criteria=entry.criteria or (text,),
         context=entry.notes,
         blockers=tuple(dict.fromkeys(each for each in blockers if each != name)),
-        priority=next((level for level in levels if level in stated), "") or priority_in(ranks),
+        priority=entry.priority,
+        complexity=entry.complexity,
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
@@ -270,3 +328,7 @@ def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def _slug(text: str) -> str:
     words = _SLUG_WORDS.findall(text.casefold())
     return "-".join(words[:_MOST_SLUG_WORDS]) or "task"
+
+
+def _words_of(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in _SLUG_WORDS.findall(text.casefold())}
