@@ -255,6 +255,9 @@ def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reade
             (f"Error: {line}", "unknown-error", "unknown")
             for line in (
                 "500 test failed",
+                "500 Tests failed",
+                "401 ERRORS FOUND!",
+                "429 Files need formatting",
                 "429 more files to go",
                 "450 line too long",
                 "401 bad",
