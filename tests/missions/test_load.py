@@ -371,6 +371,7 @@ def test_the_known_work_packages_are_all_that_have_a_file(project: Project) -> N
                 ("dependency", "WP01"),
                 ("depends_on", "[WP01]"),
                 ("blocked_by", '"WP01, WP09"'),
+                ("requires", "[WP09]"),
                 ("after~1on", "[WP01]"),
                 ("after~0", "[WP01]"),
             )

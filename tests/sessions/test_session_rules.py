@@ -502,8 +502,12 @@ ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']
             (ONE % "" + ONE.replace("001", "002") % f", {key}: {names}", ("(key-misspelled)", f"/tasks/1/{key}"))
             for key, names in (("blocked_by", "[T-001, T-002]"), ("needs", "'T-001, T-009'"), ("parent", "T-001"))
         ),
+        *(
+            (ONE % f", {key}: {names}", ("(key-misspelled)", f"/tasks/0/{key}"))
+            for key, names in (("dependencies", "[T-009]"), ("blocked_by", "T-009"), ("needs", "[T-0010, T-009]"))
+        ),
         (ONE % ", related: [T-001], depends_on: []", None),
-        (ONE % ", related: [T-009], tags: [], estimate: 3", None),
+        (ONE % ", related: [AC-009], tags: [], estimate: 3", None),
     ],
 )
 def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | None) -> None:

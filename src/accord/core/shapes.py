@@ -257,18 +257,18 @@ def unread_keys(
 ) -> Iterator[tuple[str, str, Finding]]:
     """Find unknown keys of an open model that were meant as known ones, each with what it was meant as.
 
-    That is a key of which it is a misspelling. Where the key ``order`` is missing, it is that one for a key with names
-    of ``known`` besides the model's ``own``, and others that differ from them only in digits.
+    That is a key of which it is a misspelling. Where the key ``order`` is missing, it is that one for a key with only
+    names that differ from those of ``known`` at most in digits, and not only the model's ``own``.
     """
     fields = type(model).model_fields.keys()
     unused = fields - model.model_fields_set
     empty = {name for name in fields if getattr(model, name) in (None, [])}
+    forms = {_DIGITS.sub("0", name) for name in known}
     for key, value in (model.model_extra or {}).items():
         meant = correct_spelling(key, unused | empty)
         message, hint = f"Unknown key `{short_name(key)}`.", f"Did you mean `{meant}`?"
         names = _LISTED.findall(str(value)) if order in unused and not meant else []
-        forms = {_DIGITS.sub("0", name) for name in names if name in known and name != own}
-        if forms.issuperset(_DIGITS.sub("0", name) for name in names) and names:
+        if {*names} - {own} and forms.issuperset(_DIGITS.sub("0", name) for name in names):
             message = f"`{short_name(key)}` names {', '.join(map(short_name, names[:3]))}, but is not read."
             hint = f"If it depends on them, name them in `{order}` too; else write `{order}: []`."
             meant = order
