@@ -47,12 +47,12 @@ from accord.text.outline import sections
 
 TEXTS = {
     "spec.md": {
-        "Goals": re.compile(r"\A(?!non\b)(\w+ )?goals?\b"),
+        "Goals": re.compile(r"\A(?:(?!non )\w+ ){0,2}goals?\b"),
         "Acceptance Criteria": re.compile(r"\Aacceptance criteria\b"),
         "Definition of Done": re.compile(r"\A(?:definition of done|dod)\b"),
     },
     "architecture.md": {
-        "Overview": re.compile(r"\A(\w+ )?overview\b"),
+        "Overview": re.compile(r"\A(?:\w+ ){0,2}overview\b"),
         "Modules": re.compile(r"\b(modules?|components?)\b"),
     },
     "report.md": {
@@ -62,11 +62,12 @@ TEXTS = {
         "Known issues": re.compile(r"\b(issues|limitations)\b"),
     },
 }
-"""Required sections of each text, with the headings that count, in lower case and without numbering."""
+"""Required sections of each text, with the headings that count: their words in lower case, without numbering."""
 
 LogEntry = TypeVar("LogEntry", DecisionHistoryEntry, OutputEntry)
 
-_NUMBERING = re.compile(r"^[\W\d_]+")
+_NUMBERING = re.compile(r"(?:[\W\d_]|(?:[IVX]+|[A-Z])(?=[.)]))+", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
 
 
 def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
@@ -76,7 +77,8 @@ def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator
     except BrokenContract as broken:
         yield from broken.findings
         return
-    titles = [_NUMBERING.sub("", one.title.lower()).replace("*", "").replace("`", "") for one in found]
+    starts = [match.end() if (match := _NUMBERING.match(one.title)) else 0 for one in found]
+    titles = [" ".join(_WORD.findall(one.title.lower(), start)) for one, start in zip(found, starts, strict=True)]
 
     def has_text(position: int) -> bool:
         below = itertools.takewhile(lambda one: one.level > found[position].level, found[position + 1 :])
