@@ -70,7 +70,10 @@ def test_a_session_as_tools_leave_it_is_read_whole() -> None:
     ("name", "text", "code"),
     [
         ("spec.md", SPEC.replace("## Goals", "## Aims"), "section-missing"),
-        ("spec.md", SPEC.replace("## Goals", "## Non-Goals"), "section-missing"),
+        *(
+            ("spec.md", SPEC.replace("## Goals", f"## {title}"), "section-missing")
+            for title in ("Non-Goals", "Project non-goals")
+        ),
         ("spec.md", SPEC.replace("## Acceptance Criteria", "## Criteria"), "section-missing"),
         ("spec.md", SPEC.replace("## Definition of Done", "## Done"), "section-missing"),
         ("spec.md", SPEC.replace("Export.", ""), "section-empty"),
@@ -124,6 +127,22 @@ def test_commas_and_brackets_around_entries_are_errors_with_their_lines(tmp_path
 def test_headings_are_read_with_numbers_and_with_content_below_them(tmp_path: Path) -> None:
     spec = "## 1. Goals\n### 1.1 First\nx\n## 2) **Acceptance criteria**\nx\n# Definition of done\n- [ ] x\n"
     assert found(make_session(tmp_path, "DESIGN", texts={"spec.md": spec})) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        *(("Overview", title) for title in ("High-Level Overview", "Top-level overview", "I. Overview")),
+        *(("Overview", title) for title in ("IV) System overview", "1.1 `Overview`", "C. Overview")),
+        *(("Goals", title) for title in ("High-level goals", "ii. Goals and non-goals", "2. Project goals")),
+        *(("Acceptance Criteria", title) for title in ("II. Acceptance-Criteria", "B) **Acceptance** criteria")),
+        *(("Definition of Done", title) for title in ("Definition-of-Done", "Definition_of_done", "XII. DoD")),
+    ],
+)
+def test_headings_are_read_by_their_words(tmp_path: Path, heading: str, title: str) -> None:
+    texts = {"spec.md": SPEC, "architecture.md": ARCHITECTURE}
+    written = {name: text.replace(f"## {heading}", f"## {title}") for name, text in texts.items()}
+    assert found(make_session(tmp_path, "DESIGN", texts=written)) == []
 
 
 @pytest.mark.parametrize("name", ["status.json", "spec.md", "approve-design-history.jsonl"])
@@ -443,6 +462,29 @@ def test_a_change_by_hand_that_no_command_makes_is_an_error(tmp_path: Path, chan
 
 
 @pytest.mark.parametrize(
+    "state", [{"current_state": "ASK_USER"}, {"current_state": "BLOCKED", "blocked_from": "ASK_USER"}]
+)
+@pytest.mark.parametrize(
+    ("was", "asked", "found"),
+    [
+        ("answered", [], ["session-altered"]),
+        ("cancelled", [], ["session-altered"]),
+        ("pending", [], []),
+        *(("answered", [decision("UD-2", status)], []) for status in ("pending", "answered", "skipped")),
+        ("answered", [decision("UD-3")], ["decision-order"]),
+    ],
+)
+def test_a_change_by_hand_asks_the_user_only_with_a_question(
+    tmp_path: Path, state: dict[str, Any], was: str, asked: list[dict[str, Any]], found: list[str]
+) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=[*SINGLE, decision("UD-1", was)])
+    codes = changes_of(folder)
+    by_hand(folder, user_decisions=[*SINGLE, decision("UD-1", was), *asked], blocker="x", **state)
+    assert codes() == found
+    assert changes_of(folder)() == []
+
+
+@pytest.mark.parametrize(
     ("lines", "ci", "found"),
     [
         *(
@@ -516,6 +558,8 @@ PUT_OFF = {"status": "cancelled", "category": "security"}
         ({}, {"question": "Another one?"}, "session-altered"),
         ({}, {"asked_at": "2026-01-31T10:00:00Z"}, "session-altered"),
         ({"asked_at": "2026-01-31"}, {"asked_at": AT}, ""),
+        ({"status": "answered"}, {"status": "answered", "resolved_at": NOON}, "session-altered"),
+        ({"status": "answered", "resolved_at": "noon"}, {"status": "answered", "resolved_at": NOON}, ""),
         ({"category": "security"}, {"category": None}, "session-altered"),
         ({"category": "secrity"}, {"category": "security"}, ""),
         ({}, {"category": "security"}, ""),
@@ -834,6 +878,31 @@ def test_a_correction_begins_again_only_with_a_new_request(
     codes = changes_of(folder)
     by_hand(folder, **changes)
     assert codes() == found
+
+
+@pytest.mark.parametrize(
+    ("said", "was", "now", "found"),
+    [
+        *(
+            (said, {}, corrected(status), ["session-altered"])
+            for said in ([], [decision(DESIGN)], [GATES[0]])
+            for status in ("queued", "dispatched", "completed")
+        ),
+        ([GATES[0]], corrected("none"), corrected("none", BEFORE_AT), ["session-altered"]),
+        ([GATES[0]], corrected("queued"), corrected("queued", BEFORE_AT), ["session-altered"]),
+        *(([GATES[0]], corrected(status), corrected("none", None), []) for status in (None, "queued", "completed")),
+        ([REQUESTED], corrected("none"), corrected("dispatched"), []),
+    ],
+)
+def test_no_correction_is_recorded_that_no_answer_requests(
+    tmp_path: Path, said: list[dict[str, Any]], was: dict[str, Any], now: dict[str, Any], found: list[str]
+) -> None:
+    texts = {"approve-design-history.jsonl": LINE + "\n"} if said == [REQUESTED] else {}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=said, texts=texts, **was)
+    codes = changes_of(folder)
+    by_hand(folder, **now)
+    assert codes() == found
+    assert changes_of(folder)() == []
 
 
 @pytest.mark.parametrize("is_new", [False, True])

@@ -20,6 +20,7 @@ from accord.sessions.decision_rules import (
     is_before,
     is_change_request,
     is_of_security,
+    state_behind_block,
     working_state,
 )
 from accord.sessions.folder import (
@@ -49,7 +50,7 @@ from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings
 from accord.sessions.reviews import added_outputs, planned_reviews
 
-_QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer")
+_QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer", "resolved_at")
 """Keys of a question's record: those that it is written with, and those of its answer."""
 
 
@@ -71,7 +72,7 @@ def hand_edits(before: Session, after: Session) -> Iterator[Finding]:
         yield from (*_design_findings(before, after, after.status), *line_findings(before, after, after.status))
         known = {one.code for one in before.parts[STATUS_FILE].findings}
         for one in after.parts[STATUS_FILE].findings:
-            if one.code == "blocker-missing" and one.code not in known:
+            if one.code in ("blocker-missing", "decision-order") and one.code not in known:
                 yield replace(one, severity=Severity.ERROR, path=pointer(STATUS_FILE) + one.path, line=None)
     for file in (HISTORY_FILE, OUTPUTS_FILE):  # a line that is not an entry counts for nothing, and may be corrected
         entries = before.parts[file].model or []
@@ -105,7 +106,16 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     elif state not in ("", target) and target in LOOPS and not is_counted:
         message = f"This change takes the session from {state} to {target}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=ALTERED)
+    elif state_behind_block(old) != "ASK_USER" == state_behind_block(now) and not _has_asked(old, now):
+        message = f"This change takes the session from {state or old.current_state} to ASK_USER without a question."
+        yield Finding("session-altered", message, place, hint=ALTERED)
     yield from _decision_findings(before, old, after, now)
+
+
+def _has_asked(old: SessionStatus, now: SessionStatus) -> bool:
+    """Return whether a question waited before a change, or came up in it; a gate asks in its own state."""
+    resolved = {one.decision_id for one in old.user_decisions if one.status != "pending"}
+    return any(one.decision_id not in GATES.keys() | resolved for one in now.user_decisions)
 
 
 def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:
@@ -167,7 +177,7 @@ def _design_findings(before: Session, after: Session, now: SessionStatus) -> Ite
     """Find requests without a line, and corrections that are set back, or over without the OK of the agent sent."""
     old, said = before.status, now.decision(APPROVE_DESIGN)
     was, stage = (old.decision(APPROVE_DESIGN), correction_of(old)) if old else (None, "none")
-    is_same = said is not None and was is not None and (was.asked_at, was.answer) == (said.asked_at, said.answer)
+    is_same = (was and (was.asked_at, was.answer)) == (said and (said.asked_at, said.answer))
     request, lines = _request_of(said), [*enumerate(after.history)]
     lines = [(i, one) for i, one in lines if one.answer == request]
     is_again = was is not None and not is_same and _request_of(was) in ("", request)
@@ -178,10 +188,23 @@ def _design_findings(before: Session, after: Session, now: SessionStatus) -> Ite
     is_back = CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(stage)
     if (stage, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
         is_back = bool(_corrections(after) and now.last_correction.agent)
+    if old and not request and _sets_correction(old, now, is_same=is_same, is_open=bool(said and not said.answer)):
+        message = "This change records a correction of the design that no answer requests."
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
     dropped = [request] if is_same and is_back and request else []
     for text in (*dropped, *_dropped_requests(before, after, now)):
         message = f"This change drops a correction of the design, or lacks the OK of its agent: {short_name(text)}"
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
+
+
+def _sets_correction(old: SessionStatus, now: SessionStatus, *, is_same: bool, is_open: bool) -> bool:
+    """Return whether a change writes the progress of a correction, or its dispatch, where no answer requests one.
+
+    A question that was asked again since the change began keeps them of a request in between.
+    """
+    sent, known = ((one.last_correction.agent, one.last_correction.at) for one in (now, old))
+    stages = (old.correction_status, "none", *(["completed"] if is_open and not is_same else []))
+    return now.correction_status not in stages or (is_same and sent not in (known, (None, None)))
 
 
 def _dropped_requests(before: Session, after: Session, now: SessionStatus) -> Iterator[str]:

@@ -251,9 +251,12 @@ def return_state(status: SessionStatus) -> str:
     return newest.state_context if newest else ""
 
 
+def state_behind_block(status: SessionStatus) -> str:
+    """Return the state of a session, and of a blocked one the state that it returns to; empty when not recorded."""
+    return (status.blocked_from or "") if status.current_state == "BLOCKED" else status.current_state
+
+
 def working_state(status: SessionStatus) -> str:
     """Return the state that work is in, also while the session asks or is blocked; empty when it is not recorded."""
-    state: str = status.current_state
-    if state == "BLOCKED":
-        state = status.blocked_from or ""
+    state = state_behind_block(status)
     return return_state(status) if state == "ASK_USER" else state
