@@ -146,6 +146,14 @@ def test_text_of_pull_requests_of_the_repository_is_that_of_writers() -> None:
     )
 
 
+def test_a_job_may_need_many_that_need_one_another() -> None:
+    jobs = "".join(f"  j{i}:\n    needs: j{i - 1}\n    steps: [{{run: 'true'}}]\n" for i in range(1, 600))
+    first = "on: issues\njobs:\n  J0:\n    if: github.event_name == 'issues'\n    steps: [{run: 'true'}]\n"
+    last = "  show:\n    needs: j599\n    steps:\n      - run: echo '${{ github.event.issue.title }}'\n"
+    assert grade(f"{first}{jobs}{last}") == ["error"]
+    assert grade(f"{first.replace('==', '!=')}{jobs}{last}") == []
+
+
 def test_an_input_is_what_the_callers_of_the_repository_pass() -> None:
     called = shown("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x")
     caller = "on: issues\njobs:\n  call:\n    uses: ./.github/workflows/0.yml\n    with:\n      x: VALUE\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
@@ -274,7 +275,12 @@ class Workflow(_Open):
 
     def job(self, name: str) -> tuple[str, Job] | None:
         """Find a job by its id, as expressions do, without regard to case."""
-        return next(((key, job) for key, job in self.jobs.items() if key.lower() == name.lower()), None)
+        key = self._job_ids.get(name.lower())
+        return (key, self.jobs[key]) if key is not None else None
+
+    @cached_property
+    def _job_ids(self) -> dict[str, str]:
+        return {key.lower(): key for key in reversed(self.jobs)}
 
 
 def run_default(name: str, *parts: Job | Workflow) -> str:

@@ -158,7 +158,7 @@ class RunPlace(Frozen):
         if actor is Actor.STARTER and types and of_others <= {"opened"}:
             actor = Actor.OPENER
         jobs = [(self.files[path], job_id) for path, job_id in (*self.start.calls, (self.path, self.job_id))]
-        runs = all(_runs(workflow, job_id, event, actor, set()) for workflow, job_id in jobs)
+        runs = all(_runs(workflow, job_id, event, actor) for workflow, job_id in jobs)
         if not runs or any(is_off(step.condition, event, actor) for step in self.steps):
             return False
         if actor < Actor.ALONE:
@@ -191,22 +191,25 @@ _CHECKS_PERSON = re.compile(
 """A script or an action asks for the rights of a person, or whether a pull request comes from a fork."""
 
 
-def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor, seen: set[str]) -> bool:
-    """Return whether a job of a workflow may run, with the jobs that it needs; those in ``seen`` may."""
-    name, job = workflow.job(job_id) or ("", None)
-    if job is None or name in seen:
-        return True
-    seen.add(name)
-    condition = parse_condition(job.condition)
-    asks = actor > Actor.ALONE and condition and any(ref[::2] == ("needs", "outputs") for ref in condition.reads)
-    if asks or is_off(job.condition, event, actor):
-        return False
-    if condition and condition.calls & _STATUS:
-        return True
-    needed = [each[1] for need in job.needs if (each := workflow.job(need))]
-    if actor >= Actor.ALONE and any(checks_person(step) for each in needed for step in each.steps):
-        return False
-    return all(_runs(workflow, need, event, actor, seen) for need in job.needs)
+def _runs(workflow: Workflow, job_id: str, event: str, actor: Actor) -> bool:
+    """Return whether a job of a workflow may run, with the jobs that it needs."""
+    wanted, seen = [job_id], set[str]()
+    for wanted_id in wanted:
+        name, job = workflow.job(wanted_id) or ("", None)
+        if job is None or name in seen:
+            continue
+        seen.add(name)
+        condition = parse_condition(job.condition)
+        asks = actor > Actor.ALONE and condition and any(ref[::2] == ("needs", "outputs") for ref in condition.reads)
+        if asks or is_off(job.condition, event, actor):
+            return False
+        if condition and condition.calls & _STATUS:
+            continue
+        needed = [each[1] for need in job.needs if (each := workflow.job(need))]
+        if actor >= Actor.ALONE and any(checks_person(step) for each in needed for step in each.steps):
+            return False
+        wanted += job.needs
+    return True
 
 
 def checks_person(step: Step) -> bool:
