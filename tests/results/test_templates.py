@@ -719,6 +719,7 @@ UNREAD = {
     "a name in front of a path in code": "- docs, `src/k.py`",
     "words with a slash in front of a file": "- Add CI/CD to ci.yml",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
+    "a path in the sentence of a cell": "| File | Reason |\n|-|-|\n| src/a.py | generated from `src/b.py` |",
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
     "a drawing without lines": "- src/a.py\n\n```\nsrc/\n`-- b.py\n```",
     "a list of another language": '- src/a.py\n\n```\n["src/b.py", "src/a.py"]\n```',
@@ -806,6 +807,14 @@ KEPT_OUT = {
     "a cross in a cell": ("| Path | In? |\n|-|-|\n| src/a.py | \u2705 |\n| src/b.py | \u274c |", "src/a.py src/b.py"),
     "a cross in front": ("- \u2705 src/a.py\n- \u274c src/b.py", "src/a.py"),
     "a cell that forbids": ("| Path | Change |\n|-|-|\n| src/b.py | off limits |", "src/b.py"),
+    "a cell with words about another path": (
+        "| File | Change |\n|-|-|\n| src/a.py | mirror the helper in `src/b.py` |",
+        "src/a.py",
+    ),
+    "a cell that forbids another path": (
+        "| File | Change |\n|-|-|\n| src/a.py | add it; do not change `src/b.py` |",
+        "src/a.py",
+    ),
     "a cell without a change": (
         "| Path | Change |\n|-|-|\n| src/a.py | new |\n| src/b.py | none |",
         "src/a.py src/b.py",

@@ -175,14 +175,17 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[ScopeEntry]:
     changes = [known is None and title.casefold() in ("change", "changes") for title in titles]
     for line, cells in enumerate(rows, block.first + 3):
         row, read = _read(" ".join(cells), line, known), [_read(cell, line, known) for cell in cells]
-        kept = [
+        listed = [
             each
             for each, is_barred in zip(read, barred, strict=False)
             if not is_barred and (each.has_file or any(map(is_sure, each.paths)))
         ]
+        kept = [each for each in listed if each.doubt is Doubt.PLAIN] or listed[:1]
         if kept or any(barred):
             row.paths, row.doubt = _row_paths(titles, read, kept), max((each.doubt for each in kept), default=row.doubt)
-            row.mentions = {path for each in read for path in each.mentions} - {*row.paths}
+            row.mentions = {path for each in kept for path in each.mentions}
+            row.mentions |= {*_mentions([each.text for each in read if each not in kept])}
+            row.mentions -= {*row.paths}
         is_out = any(
             (is_barred and not _UNMARKED.fullmatch(each.text))
             or (is_change and NONE.fullmatch(each.text))
