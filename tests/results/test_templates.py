@@ -642,6 +642,10 @@ LISTS = {
         "**Files in `src/`**\n\n- a.py\n\n**`lib/`**\n\n- b.py\n\n**web/c_d.ts**\n\n**/e/**",
         "src/a.py lib/b.py web/c_d.ts **/e/**",
     ),
+    "a title with a folder in brackets": (
+        "**Core (`src/`)**\n- a.py\n\n**Web (lib/):**\n- b.py\n\nDocs (`make`):\n- c.md\n\nTests (`t/`):\n- d.py",
+        "src/a.py lib/b.py c.md t/d.py",
+    ),
     "a line with a folder": ("Files below `src/x`:\n- a.py\n- src/x/b.py", "src/x/a.py src/x/b.py"),
     "a title with a file": ("**src/a.py**:\n- src/b.py", "src/a.py src/b.py"),
     "names of routes": (

@@ -55,7 +55,7 @@ _LEFT_OUT = re.compile(
 """The words that leave a path out of a list; the first group are those of an exception."""
 _TITLED = re.compile(
     r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
-    r"|(?:\s+\(|\uff08)(.+?)[)\uff09](\.|\s*[:\u2013\u2014-]\s.*)?)"
+    r"|(?:\s+\(|\uff08)(.+?)[)\uff09][*_]*(?:(\.|\s*[:\u2013\u2014-](?:\s.*\Z)?)[*_]*)?)"
 )
 """Words, then in brackets or behind a dash what may be their paths."""
 _LIKE_FILE = re.compile(r"\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
@@ -160,14 +160,17 @@ def _line(parts: Sequence[tuple[int, str]], known: Set[str] | None) -> ScopeEntr
 
 def _title(text: str, line: int, known: Set[str] | None) -> ScopeTitle:
     """Read the words above a list. A path among them is in code or alone, is a file, or has a slash behind it."""
-    is_sure = "`" in text or (" " not in text and ("/" not in text or text.islower()))
+    is_alone = " " not in text and ("/" not in text or text.islower())
     paths = _read(text, line, None).paths
-    paths = [path for path in paths if is_sure or names_file(path) or f"{path}/" in text]
+    paths = [path for path in paths if is_alone or names_file(path) or f"{path}`" in text or f"{path}/" in text]
     return ScopeTitle(line, text, paths, doubt=Doubt.LEFT_OUT if _leaves_out(text, known) else Doubt.PLAIN)
 
 
 def _rows(block: Block, known: Set[str] | None) -> Iterator[ScopeEntry]:
-    """Yield the rows of a table: the paths of their cells, except for those of a column that leaves them out."""
+    """Yield the rows of a table: the paths of their cells, except for those of a column that leaves them out.
+
+    Cells with words beside a path describe the others.
+    """
     titles, *rows = block.cells
     if any(names_file(path) for cell in titles for path in _read(cell, 0, None).paths):
         yield _read(" ".join(titles), block.first + 1, known)
