@@ -21,7 +21,7 @@ from accord.git.program import GitFailed
 from accord_sandbox.calls import AccessLevel, Call, authenticate
 from accord_sandbox.database import SqlConnection
 from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, send_answer
-from accord_sandbox.git_storage import HEADS, ZERO
+from accord_sandbox.git_storage import HEADS, ZERO, is_valid_ref
 from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.repositories import RULES, broken_rules, protection_problem, unsigned_commits
 from accord_sandbox.responses import Refusal
@@ -30,6 +30,7 @@ PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"
 )
 MOST_IN_A_LINE = 65_515
+_COMMAND = re.compile(r"(?P<old>[0-9a-f]{40}) (?P<new>[0-9a-f]{40}) (?P<ref>[^\n]*)")
 _FLUSH = b"0000"
 _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "POST"}
 
@@ -168,14 +169,14 @@ def read_commands(body: BinaryIO) -> list[bytes]:
 
 def receive(call: Call, commands: Sequence[bytes], problem: str) -> bytes:
     """Move the refs that the rules let a push move, unless its pack had a ``problem``, and return the report."""
-    words = (line.partition(b"\0")[0].decode(errors="surrogateescape").split(" ", 2) for line in commands)
-    changes = [(ref.rstrip("\n"), old, new) for old, new, ref in (each for each in words if each[0] != "shallow")]
+    found = (_COMMAND.match(line.partition(b"\0")[0].decode(errors="surrogateescape")) for line in commands)
+    changes = [(each["ref"], each["old"], each["new"]) for each in found if each]
     verdicts = [("unpacker error", "") if problem else _refusal_of(call, *change) for change in changes]
     stops = any(reason for reason, _ in verdicts) and any(b" atomic" in line for line in commands)
     report, said = _packet(f"unpack {problem or 'ok'}\n"), "".join(text for _, text in verdicts)
     for change, (reason, _) in zip(changes, verdicts, strict=True):
-        found = reason or ("atomic push failure" if stops else _move_ref(call, *change))
-        report += _packet(f"ng {change[0]} {found}\n" if found else f"ok {change[0]}\n")
+        failure = reason or ("atomic push failure" if stops else _move_ref(call, *change))
+        report += _packet(f"ng {change[0]} {failure}\n" if failure else f"ok {change[0]}\n")
     sent = ((b"\x02", said.encode()), (b"\x01", report + _FLUSH if commands else b""))
     parts = (band + text[at : at + MOST_IN_A_LINE] for band, text in sent for at in range(0, len(text), MOST_IN_A_LINE))
     return b"".join(map(_packet, parts)) + _FLUSH
@@ -184,6 +185,10 @@ def receive(call: Call, commands: Sequence[bytes], problem: str) -> bytes:
 def _refusal_of(call: Call, ref: str, old: str, new: str) -> tuple[str, str]:
     """Return why GitHub refuses to move a ref, and what it writes about that; empty where it does not."""
     user = call.user
+    if not is_valid_ref(ref) or ref.count("/") < 2:
+        return "funny refname", ""
+    if new != ZERO and not call.bare.is_complete(new):
+        return "missing necessary objects", ""
     if ref.startswith("refs/pull/"):
         return "deny updating a hidden ref", ""
     if new == ZERO and ref == HEADS + call.repository["default_branch"]:

@@ -222,6 +222,10 @@ class BareRepository:
         said = list(filter(None, done.stderr.decode(errors="replace").split("\n")))
         return (said or ["unpack-objects abnormal exit"])[-1] if done.returncode else ""
 
+    def is_complete(self, name: str) -> bool:
+        """Tell whether everything is here that an object needs, apart from what refs have."""
+        return self.git.attempt("rev-list", "--objects", "--quiet", name, "--not", "--all").returncode == 0
+
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
         return older in self._parents(newer) or is_ancestor(self.git, older, newer)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import subprocess
 import tracemalloc
 from pathlib import Path
 
@@ -66,13 +67,41 @@ def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=600).content
 
 
+def send_pack(git: Git, ref: str, commit: str, pack: bytes, token: str = ADMIN) -> bytes:
+    line = f"{'0' * 40} {commit} {ref}\0 report-status side-band-64k".encode()
+    body, url = b"%04x%s0000" % (len(line) + 4, line), f"{git.url(token)}/git-receive-pack"
+    return requests.post(url, data=body + pack, timeout=600).content
+
+
 def test_a_push_with_a_broken_pack_moves_no_ref(git: Git) -> None:
-    line = f"{'0' * 40} {'1' * 40} refs/heads/new\0 report-status side-band-64k".encode()
-    body, url = b"%04x%s0000PACK" % (len(line) + 4, line), f"{git.url()}/git-receive-pack"
-    report = requests.post(url, data=body, timeout=600).content
+    report = send_pack(git, "refs/heads/new", "1" * 40, b"PACK")
     assert b"unpack fatal: early EOF" in report
     assert b"ng refs/heads/new unpacker error" in report
     assert "new" not in branches(git)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lacks", ["HEAD", "HEAD^", "HEAD^{tree}", "HEAD:a.txt", ""])
+def test_a_push_that_lacks_an_object_moves_no_ref(git: Git, lacks: str) -> None:
+    git.clone("other")
+    git.commit({"a.txt": "Parent\n"})
+    commit = git.commit({"a.txt": "Child\n"})
+    names = [f"{start}{end}" for start in ("HEAD", "HEAD^") for end in ("", "^{tree}", ":a.txt")]
+    ids = git("rev-parse", *(name for name in names if name != lacks)).encode()
+    pack = subprocess.run(
+        ["git", "pack-objects", "-q", "--stdout"], cwd=git.folder, input=ids, capture_output=True
+    ).stdout
+    report = send_pack(git, "refs/heads/new", commit, pack, "fine")
+    assert (b"ng refs/heads/new missing necessary objects" in report) == bool(lacks), report
+    assert ("new" in branches(git)) != bool(lacks)
+
+
+@pytest.mark.parametrize("ref", ["HEAD", "config", "refs/stash", "refs/heads/a..b"])
+def test_a_push_moves_no_ref_of_another_kind(git: Git, ref: str) -> None:
+    before = git.sandbox.application.storage.open("octo/code").refs("refs/")
+    tip = before["refs/heads/other"]
+    assert f"ng {ref} funny refname".encode() in send_pack(git, ref, tip, b"", "writer")
+    assert git.sandbox.application.storage.open("octo/code").refs("refs/") == before
 
 
 @pytest.mark.slow
