@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, insert
-from accord_sandbox.responses import ApiResponse, created, invalid, or_404
+from accord_sandbox.responses import ApiResponse, created, invalid, or_404, since_of
 
 BODY_LIMIT = 65_536
 _COMMENTS = "SELECT * FROM item_comments"
@@ -29,7 +28,7 @@ def _list_repository_comments(call: Call) -> ApiResponse:
     sort = call.query.get("sort", "")
     column = f"{sort}_at" if sort in ("created", "updated") else "id"
     way = "DESC" if sort and call.query.get("direction", "desc") == "desc" else "ASC"
-    since = parse_timestamp(call.query.get("since", "1970-01-01T00:00:00Z")).timestamp()
+    since = since_of(call.query.get("since") or "1970-01-01T00:00:00Z")
     where = f"WHERE repository_id = ? AND updated_at >= ? ORDER BY {column} {way}, id"
     rows = call.fetch_all(f"{_COMMENTS} {where}", call.repository["id"], since)
     return call.list_response(rows, lambda row: payloads.comment(call, row))

@@ -231,7 +231,7 @@ def create_check_run(call: Call) -> ApiResponse:
         "completed_at": call.now if conclusion else None,
     }
     if "output" in fields:
-        output = Fields(call.document["output"])
+        output = Fields(fields.value_of("output", dict))
         values |= {"summary": output.value_of("summary"), **{name: output.get(name) for name in ("title", "text")}}
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))

@@ -6,7 +6,6 @@ Docs: https://docs.github.com/rest/git/refs, …/git/commits, …/git/trees, …
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -116,7 +115,7 @@ def create_commit(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
     message, tree = call.fields.value_of("message"), call.fields.value_of("tree")
-    parents = call.fields.get("parents") or []
+    parents = call.fields.names("parents") or []
     kinds = _kinds(call, [tree, *parents])
     if tree == EMPTY_TREE or kinds[0] != "tree":  # GitHub's API refuses the empty one (r-lib/gert issue 149)
         raise Refusal(422, "Tree SHA does not exist")
@@ -170,7 +169,7 @@ def decode_base64(text: str) -> bytes:
     """Decode base64, which may be divided into lines."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error:
+    except ValueError:  # also from a character that is not ASCII
         raise Refusal(422, "content is not valid Base64") from None
 
 

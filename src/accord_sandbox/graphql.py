@@ -56,11 +56,10 @@ def _answer_query(call: Call) -> ApiResponse:
 
     if call.actor is None:
         raise Refusal(401, "This endpoint requires you to be authenticated.", docs=f"{DOCS}/guides/forming-calls")
-    variables = call.fields.get("variables")
     document, errors = _read(call.fields.value_of("query"))
     if errors:
         return ApiResponse(200, {"errors": [_error(error) for error in errors]})
-    result = execute(_schema(), document, _root(call), variable_values=variables if isinstance(variables, dict) else {})
+    result = execute(_schema(), document, _root(call), variable_values=call.fields.get("variables", {}))
     assert not hasattr(result, "__await__")  # noqa: S101 (nothing is asynchronous)
     body: dict[str, Any] = {} if result.data is None else {"data": result.data}
     if result.errors:

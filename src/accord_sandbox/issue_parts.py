@@ -95,7 +95,7 @@ def _set_labels(call: Call) -> ApiResponse:
 
 
 def _given_labels(call: Call) -> list[str]:
-    return names_of(call.document) if isinstance(call.document, list) else call.fields.labels() or []
+    return names_of("labels", call.document) if isinstance(call.document, list) else call.fields.names("labels") or []
 
 
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
@@ -188,14 +188,14 @@ def _check_text(name: str) -> None:
 
 
 def _color(call: Call) -> str | None:
-    color = call.fields.get("color")
+    color: str | None = call.fields.get("color")
     if color is not None and not COLOR.fullmatch(color):
         raise invalid("Label", "color", value=color)
     return color
 
 
 def _description(call: Call) -> str | None:
-    description = call.fields.get("description")
+    description: str | None = call.fields.get("description")
     if description is not None and len(description) > DESCRIPTION_LIMIT:
         raise too_long("Label", "description", DESCRIPTION_LIMIT)
     return description
@@ -261,7 +261,7 @@ def remove_assignees(call: Call) -> ApiResponse:
 def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
     call.require_on_issue(AccessLevel.TRIAGE)
     issue_id = call.issue["id"]
-    for login in call.fields.get("assignees") or []:
+    for login in call.fields.names("assignees") or []:
         user = find_user(call.db, login)
         if user is None and login.lower() == COPILOT and adds:
             insert(call.db, "users", {"login": COPILOT, "type": "Bot", "created_at": call.now})
@@ -319,7 +319,9 @@ def update_milestone(call: Call) -> None:
         return
     number = None if call.document["milestone"] is None else call.fields.value_of("milestone", int)
     row = call.fetch(
-        "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?", call.repository["id"], number or 0
+        "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?",
+        call.repository["id"],
+        number if number and 0 < number < 2**63 else 0,
     )
     if number is not None and row is None:
         raise invalid("Issue", "milestone")

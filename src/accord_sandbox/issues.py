@@ -14,14 +14,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, grant_of, route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import follow_branches, pull_refusal
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, of_kind, search_text, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, search_text, since_of, too_long
 from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
@@ -62,7 +61,7 @@ def _list_issues(call: Call) -> ApiResponse:
     names = filter(None, call.query.get("labels", "").split(","))
     conditions += [(_HAS_LABEL, name.strip().casefold()) for name in names]
     if since := call.query.get("since"):
-        conditions.append(("updated_at >= ?", parse_timestamp(since).timestamp()))
+        conditions.append(("updated_at >= ?", since_of(since)))
     sort = "updated_at" if call.query.get("sort") == "updated" else "created_at"
     order = f"{sort}, id" if call.query.get("direction") == "asc" else f"{sort} DESC, id DESC"
     rows = call.select("SELECT * FROM issues", conditions, order)
@@ -82,7 +81,7 @@ def create_issue(call: Call) -> ApiResponse:
     call.permit(call.grant.may_comment())
     title = checked_title(call.fields.value_of("title"))
     body = checked_body(call)
-    names = call.fields.labels()
+    names = call.fields.names("labels")
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
@@ -100,7 +99,7 @@ def update_issue(call: Call) -> ApiResponse:
     own = issue["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
     call.permit(own or call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull))
-    names = call.fields.labels()
+    names = call.fields.names("labels")
     update_text(call)
     update_state(call)
     update_type(call)
@@ -177,7 +176,7 @@ def update_state(call: Call) -> None:
 
 def checked_title(title: str | None, resource: str = "Issue") -> str:
     """Return a title that GitHub takes."""
-    if title is None or not of_kind("title", title).strip():
+    if title is None or not title.strip():
         raise invalid(resource, "title", "missing_field")
     if len(title) > TITLE_LIMIT:
         raise too_long(resource, "title", TITLE_LIMIT)
@@ -186,7 +185,7 @@ def checked_title(title: str | None, resource: str = "Issue") -> str:
 
 def checked_body(call: Call, resource: str = "Issue") -> str | None:
     """Return the body of the request if GitHub takes it."""
-    body = call.fields.get("body")
+    body: str | None = call.fields.get("body")
     if body is not None and len(body) > BODY_LIMIT:
         raise too_long(resource, "body", BODY_LIMIT)
     return body

@@ -118,9 +118,7 @@ def create_dispatch_event(call: Call) -> ApiResponse:
     name = call.fields.value_of("event_type")
     if not 0 < len(name) <= MOST_EVENT_CHARACTERS:
         raise schema_violation(f"event_type must have 1 to {MOST_EVENT_CHARACTERS} characters.")
-    payload = call.document.get("client_payload", {})
-    if not isinstance(payload, dict):
-        raise schema_violation("For 'properties/client_payload', the value is not an object.")
+    payload = call.fields.get("client_payload", {})
     if len(payload) > MOST_PROPERTIES:
         raise schema_violation(f"No more than {MOST_PROPERTIES} properties are allowed; {len(payload)} were supplied.")
     return ApiResponse(204)

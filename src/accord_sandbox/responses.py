@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from accord.core.clock import parse_timestamp
+
 DOCS = "https://docs.github.com/rest/"
 PER_PAGE = 30
 MOST_PER_PAGE = 100
@@ -94,6 +96,14 @@ def schema_violation(problem: str) -> Refusal:
     return Refusal(422, f"Invalid request.\n\n{problem}")
 
 
+def since_of(text: str) -> float:
+    """Return the seconds since the epoch of a timestamp in a query."""
+    try:
+        return parse_timestamp(text).timestamp()
+    except ValueError:
+        raise schema_violation(f"{json.dumps(text)} is not a valid timestamp.") from None
+
+
 def search_text(query: Mapping[str, str]) -> str:
     """Return the text to search for; refuse a request without it."""
     if not (text := query.get("q", "").strip()):
@@ -137,8 +147,24 @@ class PageRequest:
         return {"link": ", ".join(parts)} if parts else {}
 
 
+_KINDS = {
+    **dict.fromkeys(
+        ("can_approve_pull_request_reviews", "draft", "force", "replace_parent", "return_run_details"), bool
+    ),
+    **dict.fromkeys(("client_payload", "inputs", "output", "variables"), dict),
+    "comments": list,
+    "line": int,
+}
+"""The kinds of the optional fields that are not texts."""
+
+
 class Fields(dict[str, Any]):
-    """A request's JSON object. Of optional fields, tests hold the types against GitHub's description."""
+    """A request's JSON object."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an optional field, the default for null too; refuse a value of another kind."""
+        value = super().get(name)
+        return default if value is None else of_kind(name, value, _KINDS.get(name, str))
 
     def value_of(self, name: str, kind: type = str) -> Any:
         """Return a field of a kind; refuse a body that lacks it, or has another value."""
@@ -146,9 +172,9 @@ class Fields(dict[str, Any]):
             raise schema_violation(f'"{name}" wasn\'t supplied.')
         return of_kind(name, self[name], kind)
 
-    def labels(self) -> list[str] | None:
-        """Return the names in the field ``labels``, each given plainly or as an object; None without it."""
-        return names_of(self.value_of("labels", list)) if "labels" in self else None
+    def names(self, name: str) -> list[str] | None:
+        """Return the names in a list, each given plainly or as an object; None without it."""
+        return names_of(name, self.value_of(name, list)) if name in self else None
 
     def choice(self, name: str, allowed: tuple[str, ...], *, is_required: bool = False) -> str | None:
         """Return a text out of a fixed set."""
@@ -161,14 +187,14 @@ class Fields(dict[str, Any]):
 
 def of_kind(name: str, value: Any, kind: type = str) -> Any:
     """Return a value of a kind; refuse another one."""
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if type(value) is not kind:
         raise schema_violation(f"For 'properties/{name}', {json.dumps(value)} is not of the right type.")
     return value
 
 
-def names_of(labels: Sequence[Any]) -> list[str]:
-    """Return the names of labels, each given plainly or as an object."""
-    return [of_kind("labels", each.get("name") if isinstance(each, dict) else each) for each in labels]
+def names_of(name: str, entries: Sequence[Any]) -> list[str]:
+    """Return the names in the list of a field, each given plainly or as an object."""
+    return [of_kind(name, each.get("name") if isinstance(each, dict) else each) for each in entries]
 
 
 def _positive(text: str | None, default: int) -> int:

@@ -16,7 +16,16 @@ from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.repositories import check_pulls_allowed
-from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, invalid, not_found, schema_violation
+from accord_sandbox.responses import (
+    ApiResponse,
+    Fields,
+    Refusal,
+    created,
+    invalid,
+    not_found,
+    of_kind,
+    schema_violation,
+)
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -65,7 +74,7 @@ def create_review(call: Call) -> ApiResponse:
         raise _refusal("Commit is not part of the pull request")
     if _has_pending_review(call, pull):
         raise _refusal(ONE_PENDING)
-    remarks = [read_remark(entry) for entry in call.fields.get("comments") or []]
+    remarks = [read_remark(of_kind("comments", entry, dict)) for entry in call.fields.get("comments") or []]
     if event in _OWN and pull["author_id"] == call.user.user_id:
         raise _refusal(_OWN[event])
     if event == "APPROVE":
@@ -128,7 +137,7 @@ def _list_review_comments(call: Call) -> ApiResponse:
 def create_review_comment(call: Call) -> ApiResponse:
     """Create a comment inside a COMMENTED review of its own."""
     pull = _reviewable_pull(call)
-    remark, commit = read_remark(call.document), call.fields.value_of("commit_id")
+    remark, commit = read_remark(call.fields), call.fields.value_of("commit_id")
     body = _checked_comment(remark.body)
     if not is_pull_commit(call, pull, commit):
         raise _comment_refusal("pull_request_review_thread.commit_id", "is not part of the pull request")

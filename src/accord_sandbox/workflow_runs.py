@@ -14,14 +14,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.database import Row, SqlConnection, fetch, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
-from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404
+from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404, since_of
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -155,7 +154,7 @@ def list_runs_of_workflow(call: Call) -> ApiResponse:
     created = call.query.get("created", ">=1970-01-01T00:00:00Z")
     if not created.startswith(">="):
         raise Refusal(422, "The sandbox knows `created` with >= only.")
-    since = parse_timestamp(created.removeprefix(">=")).timestamp()
+    since = since_of(created.removeprefix(">="))
     return _list_runs(call, ("path = ?", path), ("created_at >= ?", since))
 
 
@@ -221,7 +220,7 @@ def dispatch_workflow(call: Call) -> ApiResponse:
         raise not_found()
     if call.bare.branch(branch) is None:
         raise Refusal(422, f"No ref found for: {ref}")
-    inputs = call.document.get("inputs") or {}
+    inputs = call.fields.get("inputs", {})
     workflow = read_workflow(_file(call, branch, path))
     _check_inputs(workflow, inputs)
     described = {"path": path, "event": "workflow_dispatch", "status": "queued", "conclusion": None}

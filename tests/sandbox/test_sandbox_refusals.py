@@ -14,6 +14,8 @@ NOT_BY_TOKEN = "Resource not accessible by personal access token"
 ELEVEN = {str(number): number for number in range(11)}
 TOO_MANY = "No more than 10 properties are allowed; 11 were supplied."
 MANY = [f"label {number}" for number in range(101)]
+WORKFLOWS = "actions/permissions/workflow"
+MAY_CREATE = "can_approve_pull_request_reviews"
 BLOCKED_BY = "issues/2/dependencies/blocked_by"
 DEPENDENCY = "An error occurred while adding the blocking issue to the issue. Validation failed: "
 
@@ -51,6 +53,7 @@ INVALID: list[tuple[str, str, Any, Any]] = [
     ),
     ("POST", "issues/2/comments", {"body": "b" * 65_537}, COMMENT_TOO_LONG),
     ("POST", "issues/2/comments", {"body": ""}, BLANK_COMMENT),
+    ("PATCH", "issues/2", {"milestone": 10**30}, plain("Issue", "milestone", "invalid")),
     ("GET", "issues?state=shut", None, [{"value": "shut", "resource": "Issue", "code": "invalid", "field": "state"}]),
 ]
 
@@ -78,6 +81,12 @@ def test_invalid_values_are_reported_by_field(client: Client, method: str, path:
             "For 'properties/labels', \"bug\" is not of the right type.",
         ),
         ("POST", "issues/2/labels", [7], "For 'properties/labels', 7 is not of the right type."),
+        ("PATCH", "issues/2", {"body": 5}, "For 'properties/body', 5 is not of the right type."),
+        ("PATCH", "issues/2", {"type": ["Bug"]}, "For 'properties/type', [\"Bug\"] is not of the right type."),
+        ("POST", "issues/2/assignees", {"assignees": [7]}, "For 'properties/assignees', 7 is not of the right type."),
+        ("PUT", WORKFLOWS, {MAY_CREATE: 1}, f"For 'properties/{MAY_CREATE}', 1 is not of the right type."),
+        ("GET", "issues?since=x", None, '"x" is not a valid timestamp.'),
+        ("GET", "issues/comments?since=2026-07-01", None, '"2026-07-01" is not a valid timestamp.'),
         ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
         ("POST", BLOCKED_BY, {"issue_id": "1"}, "For 'properties/issue_id', \"1\" is not of the right type."),
         ("POST", "statuses/main", {}, '"state" wasn\'t supplied.'),
