@@ -232,7 +232,7 @@ PUSHED = {
     ),
     "an own branch's, taken back": (f"{WORK}; git push -q origin HEAD:own; git reset -q --hard HEAD~", 0, BESIDE),
     "an own branch that stays": (f"git switch -qc own; {WORK}; git push -q origin own", 1, ("origin/own (", OWN[1])),
-    "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 3, LEFT),
+    "nothing of the base": (f"git switch -q --no-track -c own origin/main; {WORK}", 4, LEFT),
     "nothing of an orphan": (f"git switch -q --orphan own; {WORK}", 6, ("the changes undo 5 files",)),
     "one after another": (
         f"{WORK}; git push -q origin HEAD:feature; {COMMIT} More --amend; git push -qf origin HEAD:feature",
@@ -305,7 +305,7 @@ UPSTREAM: dict[str, tuple[str, int, list[str]]] = {
     "two pushes around a pull": (f"{PUSH}; {PULL} -r; work two.txt; {TO}", 2, ["Agent two.txt", "two.txt"]),
     "a push, and a file": (f"{PUSH}; alice theirs 1; echo new > two.txt", 2, [BY_ACCORD, "two.txt"]),
     "a push that others take back": (f"{PUSH}; alice git rm -q one.txt", 1, BY_AGENT),
-    "a rebase": (REBASE, 1, []),
+    "a rebase": (REBASE, 2, []),
     "a rebase that is pushed": (f"{REBASE}; {TO} -f", 1, ["Agent new.txt", "new.txt"]),
 }  # fmt: skip
 
