@@ -86,6 +86,26 @@ def test_an_edit_by_hand_outdates_and_the_same_work_again_does_not() -> None:
     assert codes(handoff_findings(read_handoff(done), NOW)) == [RESULT, DECISION]
 
 
+@pytest.mark.parametrize(
+    ("part", "verdict", "value", "found"),
+    [
+        ("reviewArtifact", "decision", "changes_requested", DECISION),
+        ("verificationArtifact", "result", "failed", RESULT),
+    ],
+)
+def test_a_verdict_that_was_edited_by_hand_counts_once_it_is_given(
+    part: str, verdict: str, value: str, found: Any
+) -> None:
+    role = {"decision": "reviewer", "result": "tester"}[verdict]
+    task = after("implementing", [(role, patch(**{part: {verdict: value}}))])
+    good = EVERYTHING[part][verdict]
+    task["metadata"][part][verdict] = good
+    task["status"] = "review"
+    assert codes(decide_move(task, "done", by("reviewer")).reasons) == [found]
+    again = decide_patch(task, patch(**{part: {verdict: good}}), by(role)).task
+    assert decide_move(again, "done", by("reviewer")).is_ok
+
+
 SECOND = "2026-11-02T10:00:00"
 NINE, TEN, TEN_THERE = "2026-11-02T09:00:00Z", "2026-11-02T10:00:00Z", "2026-11-02T12:00:00+02:00"
 

@@ -277,6 +277,9 @@ def test_a_redirect_that_is_tried_again_asks_once(source: str, artifacts: dict[s
     assert f"to review{f', and from there to {target}' * (target != 'review')}." in by_hand
     again = decide_move(once.task, target, by("tester", LATER), redirects=True)
     assert (again.task, again.reasons, again.is_ok, again.is_redirected) == (once.task, once.reasons, True, True)
+    for other in {"verification", "done"} - {target}:  # another move does not wait for the answer
+        refused = decide_move(once.task, other, by("tester", LATER), redirects=True)
+        assert codes(refused.reasons) == [("invalid-status-transition", "/status")]
 
 
 def test_a_missing_artifact_during_another_question_is_recorded_once() -> None:
@@ -438,8 +441,9 @@ def test_a_refused_or_empty_change_gives_a_task_no_id(content: dict[str, Any]) -
     assert decide_with_id(task, lambda found: decide_patch(found, {}, by("human")), str).task == task
 
 
-def test_immutable_fields_can_be_set_once() -> None:
-    content = patch(workflow={"branchName": "task/x"})
+@pytest.mark.parametrize("more", [{}, {"canonicalTaskId": None}])
+def test_immutable_fields_can_be_set_once(more: dict[str, Any]) -> None:
+    content = patch(workflow={"branchName": "task/x"}, **more)
     metadata = decide_patch(handoff(), content, by("developer")).task["metadata"]
     assert (metadata["workflow"]["branchName"], metadata["canonicalTaskId"]) == ("task/x", "T-00123")
 

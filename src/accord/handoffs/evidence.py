@@ -1,7 +1,7 @@
 """Evidence in a handoff: which verdicts are older than the work that they judge, and which times are impossible.
 
-A verdict is bound to a digest of the work, kept in ``workflowRuntime.judged``, and not to a time: an edit by hand
-changes the digest, too. Without a digest, as in files that other tools wrote, the times of the artifacts decide.
+A verdict is bound to a digest of the work and of its own value, kept in ``workflowRuntime.judged``, and not to a time:
+an edit of either by hand changes the digest, too. Without a digest, as in files that other tools wrote, the times of the artifacts decide.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def verdict_of(metadata: Metadata, verdict: str) -> str | None:
 
 
 def digest_of_work(metadata: Metadata, verdict: str) -> str:
-    """Return the digest of the work that a verdict judges: plan, tests and changes; a result also run and commands."""
+    """Return the digest of a verdict and of the work that it judges.
+
+    That is plan, tests and changes; for a result also run and commands.
+    """
     plan, tests, review = metadata.planning_artifact, metadata.testing_artifacts, metadata.review_artifact
     work: list[object] = []
     for part in (tests and tests.planned, tests and tests.implemented):
@@ -46,7 +49,7 @@ def digest_of_work(metadata: Metadata, verdict: str) -> str:
     work.append([review.change_summary, review.files_touched] if review else [[], []])
     if verdict == "result":
         work.append(metadata.verification_artifact.commands if metadata.verification_artifact else [])
-    return _digest(work)
+    return _digest([*work, verdict_of(metadata, verdict)])
 
 
 def judged_digests(metadata: Metadata) -> dict[str, str]:
