@@ -34,7 +34,7 @@ from accord.core.findings import Severity
 from accord.git.program import Git
 from accord.sessions.changes import change_findings, hand_edits
 from accord.sessions.folder import Part, changed_sessions, missing_files, read_session
-from accord.sessions.folder_rules import check_session
+from accord.sessions.folder_rules import check_session, folder_findings
 from accord.sessions.models import LOOPS, AgentOutput
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
@@ -752,6 +752,9 @@ def test_each_round_of_fixes_counts_until_the_user_decides(
     )
     (folder / "outputs.jsonl").write_text(first + lines)
     assert codes() == ([] if is_decided else found.split())
+    if not was:
+        shown = [one.code for one in folder_findings(read_session(folder)) if one.severity is Severity.WARNING]
+        assert [code for code in shown if code in ("retry-budget", "session-altered")] == codes()
 
 
 @pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, ["session-altered"]), (2, [])])
@@ -1053,6 +1056,7 @@ def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path
     reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):
         advance(writer(folder), state, role="Orchestrator")
+    (folder / "outputs.jsonl").write_text(INTEGRATED + outputs(("Docs", "OK"), task="meta"))
     assert codes() == []
     codes = changes_of(folder)
     (folder / "spec.md").write_text("changed")

@@ -1,7 +1,8 @@
 """Evidence in a handoff: which verdicts are older than the work that they judge, and which times are impossible.
 
 A verdict is bound to a digest of the work and of its own value, kept in ``workflowRuntime.judged``, and not to a time:
-an edit of either by hand changes the digest, too. Without a digest, as in files that other tools wrote, the times of the artifacts decide.
+an edit of either by hand changes the digest, too. Without a digest, as in files that other tools wrote, the times of
+the artifacts decide.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def review_gate(metadata: Metadata) -> Iterator[Finding]:
     for artifact, parts in (("reviewArtifact", ["changeSummary"]), ("verificationArtifact", ["commands", "result"])):
         yield from _missing_parts("missing-review-artifacts", metadata, artifact, parts)
     if _current_artifact(metadata.verification_artifact) and is_outdated(metadata, "result"):
-        message = "The result of the verificationArtifact is older than the last change of the work."
+        message = "The result of the verificationArtifact is older than the last change of it or of the work."
         hint = "Verify again, and write the `result` once more."
         yield Finding("verification-outdated", message, "/metadata/verificationArtifact/result", hint=hint)
 
@@ -66,7 +66,7 @@ def verification_gate(metadata: Metadata) -> Iterator[Finding]:
         hint = "Fix the findings of the review, then review again."
         yield Finding("review-not-approved", message, "/metadata/reviewArtifact/decision", hint=hint)
     elif review and is_outdated(metadata, "decision"):
-        message = "The decision of the reviewArtifact is older than the last change of the work."
+        message = "The decision of the reviewArtifact is older than the last change of it or of the work."
         hint = "Review again, and write the `decision` once more."
         yield Finding("review-outdated", message, "/metadata/reviewArtifact/decision", hint=hint)
 

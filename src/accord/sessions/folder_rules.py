@@ -25,6 +25,7 @@ from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
 from accord.sessions.moves import early_tasks
+from accord.sessions.replay import proven_counts
 from accord.sessions.reviews import ReviewRecord, lacks_final_review
 from accord.sessions.rules import is_inside, session_name_findings
 
@@ -57,6 +58,7 @@ def folder_findings(session: Session) -> list[Finding]:
         found += [*_artifacts(session, status), *_gates(session, status), *_decisions(session, status)]
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_final_review(session, status)]
+        found += [replace(one, severity=Severity.WARNING) for one in proven_counts(session, status)]
     if tasks:
         found += _tasks(session, tasks)
     return found

@@ -17,7 +17,7 @@ from accord.core.findings import Finding, count_of, pointer
 from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security, working_state
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before
-from accord.sessions.models import LOOPS, OutputEntry, SessionStatus
+from accord.sessions.models import LOOPS, OutputEntry, SessionMode, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
 from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs
@@ -30,12 +30,10 @@ _HINT = "Remove the line, and take outputs with `accord dispatch --take`."
 
 def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find new lines of ``outputs.jsonl`` that no command writes, and effects of them that the other files lack."""
-    new: dict[str, Any] = {"current_state": ORDER[after.mode][0], "blocked_from": None, "reopened_at": None}
-    new |= {"user_decisions": [], "retry_counts": {}, "fix_entries": {}}
-    old = before.status or now.model_copy(update=new)
+    old = before.status or _new_status(after.mode, now)
     if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
         yield from _role_findings(before, after, old, now)
-        yield from (*_count_findings(before, after, old, now), *_question_findings(before, after, old, now))
+        yield from (*_count_findings(before.outputs, after, old, now), *_question_findings(before, after, old, now))
         statuses = [one for one in (before.status, now) if one]
         for i, one, record in _new_lines(before, after):
             is_waiver = bool(one.waived_reviews) and one.task_id in record.results
@@ -44,6 +42,16 @@ def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterat
                 asked = f"`{one.task_id} {loops[0]}: Accept it?`"
                 hint = f"Ask the user first, in a question that names both, such as {asked}."
                 yield Finding("review-open", message, pointer(OUTPUTS_FILE, i), hint=hint)
+
+
+def proven_counts(session: Session, now: SessionStatus) -> Iterator[Finding]:
+    """Find counts of fix loops that are smaller than all outputs of a session show."""
+    return _count_findings((), session, _new_status(session.mode, now), now)
+
+
+def _new_status(mode: SessionMode, now: SessionStatus) -> SessionStatus:
+    new: dict[str, Any] = {"current_state": ORDER[mode][0], "blocked_from": None, "reopened_at": None}
+    return now.model_copy(update={**new, "user_decisions": [], "retry_counts": {}, "fix_entries": {}})
 
 
 def _role_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
@@ -71,7 +79,7 @@ def _states_between(old: SessionStatus, now: SessionStatus, session: Session) ->
     if is_asking and old.current_state == now.current_state == "ASK_USER":
         return {"ASK_USER"}
     ends = [LOOP_BASE.get(state, state) for state in map(working_state, (old, now))]
-    is_reopened = ends[0] == "DONE" or now.reopened_at != old.reopened_at
+    is_reopened = now.reopened_at != old.reopened_at
     first, last = (0, len(order)) if is_reopened or {*ends} - {*order} else sorted(map(order.index, ends))
     states = {*order[first : last + 1]}
     if not states.isdisjoint(INTEGRATION):  # a failed review leads back
@@ -79,13 +87,15 @@ def _states_between(old: SessionStatus, now: SessionStatus, session: Session) ->
     return {one for one in states if not any(check_gate(now, name) for name in gates_before(one, session.mode))}
 
 
-def _count_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
+def _count_findings(
+    earlier: Sequence[OutputEntry], after: Session, old: SessionStatus, now: SessionStatus
+) -> Iterator[Finding]:
     since = dict[tuple[str, str], Sequence[OutputEntry]]()
     least = {(task, loop): old.retries(task, loop) for task, loop in product(old.retry_counts, LOOPS)}
-    for i, one, record in _new_lines(before, after):
+    for i, one, record in added_outputs(after.plan, after.outputs, len(earlier)):
         for key in record.fixed_loops(one.task_id, one.agent):
             is_known = key not in since and is_counted(old, after.outputs[:i], one.agent, one.task_id, key)
-            is_free = is_decided(now, since.get(key, before.outputs), *key, one.at)
+            is_free = is_decided(now, since.get(key, earlier), *key, one.at)
             least[key] = (0 if is_free else least.get(key, 0)) + (not is_known)
             since[key] = [one if one.task_id == key[0] else record.last[key[0]]]
             if least[key] == MOST_RETRIES + 1:
@@ -93,7 +103,7 @@ def _count_findings(before: Session, after: Session, old: SessionStatus, now: Se
                 yield Finding("retry-budget", message, pointer(OUTPUTS_FILE, i), hint=_HINT)
     for (task, loop), count in least.items():
         counted, least_count = now.retries(task, loop), min(count, MOST_RETRIES)
-        if counted < least_count and not is_decided(now, since.get((task, loop), before.outputs), task, loop):
+        if counted < least_count and not is_decided(now, since.get((task, loop), earlier), task, loop):
             entries = f"{short_name(task)} entered {loop} {count_of(least_count, 'time')}"
             message = f"{entries}, but its count is {counted}, and the user did not decide on it since."
             yield Finding("session-altered", message, pointer(STATUS_FILE, "retry_counts", task), hint=ALTERED)
