@@ -6,6 +6,7 @@ Source: workflow contracts, "Summary Content by Outcome" and "ReviewerResult".
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -273,6 +274,7 @@ OPTIONS = [
     ("Options:\n", "*{name}* \u2014 it is {text}", "\n"),
     ("Options:\n", "`{name}`: {text}", "\n\n"),
     ("Options:\n", "Alternative {n}\n{name}: {text}.", "\n\n"),
+    ("Options: ", "Option {letter} ({name}, with {text})", ", "),
     ("We can ", "({letter}) {name}, with {text}", ", or "),
     ("We can ", "({roman}) {name}, with {text}", ", or "),
     ("Options:\n", "({roman}) {name}: {text}", "\n"),
@@ -428,6 +430,16 @@ def test_a_section_of_trade_offs_that_names_each_option_is_theirs(
         assert {code for code, _ in findings(section)} == {"blocker-options"}, section
 
 
+@pytest.mark.parametrize("title", ["Trade-offs: ", "### Trade-offs\n\n", "**Pros and cons:** ", "## Trade-offs\n"])
+def test_one_paragraph_may_have_the_trade_offs_of_all_options_or_of_the_option_around_it(title: str) -> None:
+    options, paragraph = "1. Retry\n2. Buffer\n", f"{title}Retries are slow; buffers are big."
+    apart, inside = f"{options}\n{paragraph}", options + indent(paragraph, "   ")
+    assert report_findings(f"{HEAD}Options:\n{apart}\n{TAIL}") == [("blocker-options", "warning")] * 2
+    assert refinement_findings(apart) == [("trade-off-missing", "warning")] * 2
+    assert report_findings(f"{HEAD}Options:\n{inside}\n{TAIL}") == [("blocker-options", "error")]
+    assert refinement_findings(inside) == [("trade-off-missing", "error")]
+
+
 def test_a_trade_off_is_of_the_option_with_its_whole_name() -> None:
     options = "- Retry\n- Retry twice\n\nTrade-offs:\n- Retry twice: slow\n- Retry:"
     assert report_findings(f"{HEAD}Options:\n{options} cheap\n{TAIL}") == []
@@ -549,6 +561,21 @@ UNUSUAL: dict[str, tuple[str, str, str]] = {
     ),
     "remarks in one line": (
         f"{HEAD}Options: wait (costs a day) or mock it (hides faults).{TAIL}",
+        "blocker-options",
+        "warning",
+    ),
+    "semicolons in sentences": (
+        f"{HEAD}Options:\n\nWe wait. It is safe, but slow; it slips.\n\nWe mock it. It is easy; faults hide.{TAIL}",
+        "blocker-options",
+        "warning",
+    ),
+    "semicolons in brackets": (
+        f"{HEAD}Options: wait (simple; slow), mock it (fast; risky).{TAIL}",
+        "blocker-options",
+        "warning",
+    ),
+    "a semicolon in front of code": (
+        f"{HEAD}Options: `wait` costs us a day; `mock` hides faults.{TAIL}",
         "blocker-options",
         "warning",
     ),

@@ -152,10 +152,10 @@ def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     if options is None:
         return
     others = (each for each in body.sections if each.level == options.level and each is not options)
-    texts = [_source_of(body, options), *(f"{each.title}\n{_source_of(body, each)}" for each in others)]
-    found = labelled_options(*map(unwrapped_text, texts)).found
-    if len(found) < 2:
-        message = f"`Options` lists {len(found)} of at least two options."
+    texts = [_source_of(body, options), *(f"# {each.title}\n{_source_of(body, each)}" for each in others)]
+    found = labelled_options(*map(unwrapped_text, texts))
+    if len(found.found) < 2:
+        message = f"`Options` lists {len(found.found)} of at least two options."
         yield Finding("options-too-few", message, path, hint="List each with its trade-offs.")
     for message, is_sure in trade_off_gaps(found):
         if is_sure:

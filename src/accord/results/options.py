@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, zip_longest
+from operator import itemgetter
 
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
@@ -40,6 +41,9 @@ _COUNT = re.compile(
 
 _TITLE = re.compile(rf"(?:^{LEAD.pattern}[*_]{{0,3}}|(?<=[.;][ \t])){_TITLED}", re.IGNORECASE | re.MULTILINE)
 """A word and a number or a letter with which a line or a sentence begins, as in ``### Plan A: Wait``."""
+
+_BEHIND_SIGN = re.compile(r"[:\uff1a\u2013\u2014.)-]| \(")
+"""A separator, or the bracket of a remark, which the sign in front is the name of."""
 
 _TITLE_WORDS = frozenset(("option", "options", "alternative", "alternatives", "choice", "choices"))
 _NAMED_LINE = re.compile(
@@ -92,8 +96,8 @@ _ENTRY_NUMBER = re.compile(r"^[ \t]*(?:[-*+\u2022][ \t]+)?\d{1,2}[.)][ \t](?![^\
 """The number of an entry in a list, unless the count goes on in its line."""
 
 _LINE = re.compile(r"^(?P<indent>[ \t]*)(?=\S)", re.MULTILINE)
-_CLAUSE_END = re.compile(rf";\s*(?!{_PART})", re.IGNORECASE)
-_CLAUSE = re.compile(rf"(?:[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})|[)\uff09]\s+)\w", re.IGNORECASE)
+_CLAUSE_END = re.compile(rf";(?![^()\n]{{0,80}}\))\s*(?!{_PART})", re.IGNORECASE)
+_CLAUSE = re.compile(rf"(?:[,;.!?\uff0c\u3001\u3002]\s*(?!{_PART})|[)\uff09]\s+)[`*_]{{0,3}}\w", re.IGNORECASE)
 """A clause that another follows, or a remark in brackets, as in "wait (a day) or mock it (hides faults)"."""
 
 
@@ -102,6 +106,8 @@ class Options(Frozen):
 
     found: tuple[str, ...]
     is_clear: bool = True
+    is_shared: bool = False
+    """Whether one paragraph may have the trade-offs of all."""
 
 
 def has_trade_off(option: str) -> bool | None:
@@ -122,12 +128,13 @@ def has_trade_off(option: str) -> bool | None:
     return None if is_sentence else False
 
 
-def trade_off_gaps(options: Iterable[str]) -> Iterator[tuple[str, bool]]:
+def trade_off_gaps(options: Options) -> Iterator[tuple[str, bool]]:
     """Yield a message for each option without a trade-off, and whether that is sure; a sentence may be both."""
-    for option in options:
+    for option in options.found:
         has_one, name = has_trade_off(option), option.strip().splitlines()[0][:60]
+        is_sure = has_one is False and not options.is_shared
         if not has_one:
-            yield f"The option `{name}` {'may have' if has_one is None else 'has'} no trade-off.", has_one is False
+            yield f"The option `{name}` {'has' if is_sure else 'may have'} no trade-off.", is_sure
 
 
 def is_part(text: str) -> bool:
@@ -159,12 +166,13 @@ def labelled_options(text: str, *others: str) -> Options:
     text, *rest = (_NEW_LINE.sub("\n", verbatim_words(each)) for each in (text, *others))
     below = _without_lead(text)
     parts = ["", *(each[label.start() :] for each in rest if (label := _PART_LINE.search(each)))]
-    found = next(filter(None, (_in_section_of_parts(f"{below}\n{part}") for part in parts)), ()) or _in_layout(below)
+    read = filter(None, (_in_section_of_parts(f"{below}\n{part}") for part in parts))
+    found, is_shared = min(read, key=itemgetter(1), default=(_in_layout(below), False))
     is_list = bool(_of_table(text)) or _MARK.search(text) is not None
     if not is_list and _NO_OPTION.match(text):
         return Options(())
     is_clear = is_list or len(found) > 1 or not _CLAUSE.search(text)
-    return Options(tuple(option for option in found if not is_none(option)), is_clear=is_clear)
+    return Options(tuple(option for option in found if not is_none(option)), is_clear, is_shared)
 
 
 def _without_lead(text: str) -> str:
@@ -180,20 +188,26 @@ def _in_layout(text: str) -> tuple[str, ...]:
     return max((layout(text) for layout in _LAYOUTS), key=lambda options: min(len(options), 2))
 
 
-def _in_section_of_parts(text: str) -> tuple[str, ...]:
-    """Return what a section of trade-offs says about each option above it, if all of them have only names there."""
+def _in_section_of_parts(text: str) -> tuple[tuple[str, ...], bool] | None:
+    """Return the options above a section of trade-offs, if all have only names there, with what it says about each.
+
+    Whether it is shared: a paragraph may say something about each, and the options have only their names still.
+    """
     if (label := _PART_LINE.search(text)) is None:
-        return ()
+        return None
     options, section = _in_layout(text[: label.start()]), text[label.end() :]
     if not 1 < len(options) <= _MOST_NAMES or any(map(has_trade_off, options)):
-        return ()
+        return None
     named = {_own_name(text): text for text in map(_without_sign, _in_layout(section))}
     names = [_own_name(_without_sign(option)) for option in options]
     pairs = ((_same_name(name, named), name) for name in names)
     parts = ((named[same], min(name, same, key=len)) for same, name in pairs if same)
     found = [text[text.lower().find(name) + len(name) :].lstrip(_AROUND_NAME) for text, name in parts]
     found = [*_counted_pieces(section)] if len(found) < len(options) else found
-    return tuple(map("{}: {}".format, options, found)) if len(found) == len(options) else ()
+    if len(found) == len(options):
+        return tuple(map("{}: {}".format, options, found)), False
+    is_apart = label[0][0] == "#" or (text[: label.start()].endswith("\n\n") and not label[0][0].isspace())
+    return (options, True) if is_apart and says_something(section) and not _MARK.search(section) else None
 
 
 def _own_name(text: str) -> str:
@@ -300,8 +314,7 @@ def _counts(text: str, pattern: re.Pattern[str] = _COUNT) -> dict[tuple[str, int
 def _counted_pieces(text: str, pattern: re.Pattern[str] = _COUNT) -> tuple[str, ...]:
     """Return the texts behind the signs of the longest count in a text."""
     longest = max(_counts(text, pattern).values(), key=len, default=[])
-    ends = _SEPARATORS | {".", ")"}
-    begins = (hit.start("sign") if text[hit.end() : hit.end() + 1] in ends else hit.end() for hit in longest)
+    begins = (hit.start("sign") if _BEHIND_SIGN.match(text, hit.end()) else hit.end() for hit in longest)
     return _pieces(text, [(hit.start(), begin) for hit, begin in zip(longest, begins, strict=True)])
 
 
@@ -349,8 +362,9 @@ def _of_lines(text: str) -> tuple[str, ...]:
 
 def _clauses(text: str) -> tuple[str, ...]:
     """Return the clauses of a text without a list, or the text of one that has no clearer layout."""
-    pieces = [text] if _MARK.search(text) else _CLAUSE_END.split(text)
-    return tuple(piece.strip() for piece in pieces if _LETTER.search(piece))
+    pieces = [] if _MARK.search(text) else [piece.strip() for piece in _CLAUSE_END.split(text) if _LETTER.search(piece)]
+    is_alike = len({has_trade_off(piece) is False for piece in pieces}) == 1
+    return tuple(pieces if is_alike else filter(_LETTER.search, [text.strip()]))
 
 
 _LAYOUTS = (

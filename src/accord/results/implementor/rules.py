@@ -245,7 +245,7 @@ def _check_options(options: Options) -> Iterator[Finding]:
     elif len(options.found) < 2:
         message = "The summary may list two options, but accord cannot tell them apart."
         yield warning("blocker-options", message, "/summary", hint=hint)
-    for message, is_sure in trade_off_gaps(options.found) if len(options.found) > 1 else ():
+    for message, is_sure in trade_off_gaps(options) if len(options.found) > 1 else ():
         severity = Severity.ERROR if is_sure else Severity.WARNING
         yield Finding("blocker-options", message, "/summary", severity, hint="Add its advantages and its costs.")
 
