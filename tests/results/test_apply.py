@@ -52,6 +52,11 @@ OWNERS = {
         ["b", "c d"],
         ["src/b.py (owned by `#2`)", "src/c.py (owned by `#2`, `#3`)", "src/d.py (owned by **`#2`** and `c`)"],
     ),
+    "words on two lines and in bold": (
+        "- src/b.py (owned by\n  #b), src/c.py (owned\n  by `#c`)\n- src/d.py (**owned by** #d, __owned by:__ #b)",
+        ["b", "c", "d"],
+        ["(owned by\n  #2)", "(owned\n  by `#3`)", "(**owned by** #4, __owned by:__ #2)"],
+    ),
     "names with blanks": (
         "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)",
         ["b b", "the c, d", "b"],

@@ -101,6 +101,11 @@ BROKEN_PLANS: dict[str, Case] = {
         "unknown-reference",
         "/create/0/body",
     ),
+    "unknown owner on the next line": (
+        plan(task("a", out_of_scope="- src/c.py (owned by\n  #unknown)")),
+        "unknown-reference",
+        "/create/0/body",
+    ),
     "unknown owner before punctuation": (
         plan(task("a", out_of_scope="- src/c.py, owned by #a-b. Later")),
         "unknown-reference",

@@ -62,10 +62,10 @@ _PUNCTUATION = ".:!?*'\""
 
 _WORD = re.compile(_OWNER_WORD)
 _MORE_OWNERS = r"[*_`]*(?:\]\([^()\s]{0,200}\))?(?:[ \t]*[,&][ \t]*|[ \t]+)(?:and[ \t]+)?[*_\[`]*"
-_OWNED_BY = re.compile(r"(?i:owned by):?[ \t]+[*_\[`]*#")
+_OWNED_BY = re.compile(r"(?i:owned\s+by)[*_]{0,2}:?[*_]{0,2}\s+[*_\[`]*#")
 _OWNERS = re.compile(rf"{_OWNED_BY.pattern}{_OWNER_WORD}(?:{_MORE_OWNERS}#{_OWNER_WORD})*")
 _OWNER = re.compile(rf"#({_OWNER_WORD})")
-_BARE_OWNER = re.compile(rf"(?i:owned by) (?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
+_BARE_OWNER = re.compile(rf"(?i:owned\s+by)\s+(?!#)({_OWNER_WORD})(?=[ \t]*(?:[)\],;\r\n]|\Z))")
 LONGEST_NUMBER = 9_999_999_999
 LONGEST_TOKEN = "x" * 26
 

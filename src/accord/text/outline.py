@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import filterfalse, groupby, pairwise
+from itertools import chain, filterfalse, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from accord.core.frozen import Frozen
@@ -345,10 +345,11 @@ def _plain(content: str, references: Mapping[str, str]) -> str:
 
 
 def code_free_text(text: str, change: Callable[[str], str]) -> str:
-    """Apply ``change`` to the parts of lines outside of code, except ```#42```, and of HTML blocks; others stay."""
+    """Apply ``change`` to the parts of a text outside of code, except ```#42```, and of HTML blocks; others stay."""
     lines = ([Span("code", line)] if is_verbatim else spans(line) for line, is_verbatim in _lines(text))
-    groups = (groupby(line, lambda span: span.kind == "code" and not _REFERENCE.fullmatch(span.text)) for line in lines)
-    pieces = ((is_code, "".join(span.text for span in part)) for group in groups for is_code, part in group)
+    every = chain.from_iterable(lines)
+    groups = groupby(every, lambda span: span.kind == "code" and not _REFERENCE.fullmatch(span.text))
+    pieces = ((is_code, "".join(span.text for span in part)) for is_code, part in groups)
     return "".join(piece if is_code else change(piece) for is_code, piece in pieces)
 
 
