@@ -11,7 +11,7 @@ from support.reviews import approve, post
 from support.stage import Stage, staged
 from support.trees import difference_of, git
 
-from accord.board.facts import read_repository
+from accord.board.facts import KnownPulls, read_repository, read_snapshot
 from accord.board.models import address_of
 from accord.board.work import overview_of_work
 from accord.engine.receipts import Receipt
@@ -20,6 +20,7 @@ from accord_sandbox.planting import INSTALLATION_TOKEN
 ROOT = "/repos/accord/sandbox"
 PULL = f"{ROOT}/pulls/2"
 ADDRESS = address_of("accord/sandbox", "https://github.com")
+WEEK = timedelta(days=7)
 
 DONE = "closed | no one"
 AGAIN = "review | person | accord items move 1 --to pending"
@@ -147,11 +148,11 @@ def go_on(stage: Stage, then: str, result: dict[str, Any]) -> Receipt | None:
     return apply(stage, result, token=INSTALLATION_TOKEN) if then.endswith("result") else None
 
 
-def seen(stage: Stage) -> str:
-    """Return the status of the item, who acts next, and the command, as ``accord status`` tells it."""
+def seen(stage: Stage, folder: Path, known: KnownPulls | None = None) -> str:
+    """Return the status of the item, who acts next, and the command, by ``accord status`` or a board that goes on."""
     item = stage.get(f"{ROOT}/issues/1")
     (status,) = (label["name"][7:] for label in item["labels"] if label["name"].startswith("status:"))
-    overview = overview_of_work(read_repository(stage.adapter(), ADDRESS, timedelta(days=7)))
+    overview = read_snapshot([(stage.adapter(), ADDRESS)], folder, WEEK, known).overview
     placed = [(name, entry) for name, entries in overview.sections().items() for entry in entries]
     (decides,) = ((name, one) for name, one in placed if ": see #" not in one.why)
     command = decides[1].command.replace(" --repo accord/sandbox", "")
@@ -167,15 +168,16 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("how", "then"), [*cases()])
 def test_every_end_of_a_pull_request_leaves_the_item_with_its_owner(
-    opened: tuple[Stage, Path], how: str, then: str
+    opened: tuple[Stage, Path], tmp_path: Path, how: str, then: str
 ) -> None:
-    stage, tree = opened
+    (stage, tree), known = opened, KnownPulls()
     stage.reset()
     result = work(tree, "a" if then == "the same result" else "b")
     end(stage, tree, how)
+    seen(stage, tmp_path, known)
     receipt = go_on(stage, then, result)
     outcome = f"{receipt.outcome.value}: " if receipt else ""
-    assert outcome + seen(stage) == WALKS[how][then]
+    assert [outcome + seen(stage, tmp_path, one) for one in (None, known)] == [WALKS[how][then]] * 2
     if receipt:
         again = go_on(stage, then, result)
         assert again is not None
@@ -208,7 +210,7 @@ def with_workflow(number: int, name: str, text: str, label: str) -> dict[str, An
 def test_a_status_knows_whether_keepalive_is_installed(tmp_path: Path) -> None:
     repositories = [with_workflow(number, *case[:3]) for number, case in enumerate(KEEPALIVE)]
     with staged(tmp_path, seed={"repositories": repositories}, rate_limits=None) as stage:
-        read = [read_repository(stage.adapter(repo=each["name"]), ADDRESS, timedelta(days=7)) for each in repositories]
+        read = [read_repository(stage.adapter(repo=each["name"]), ADDRESS, WEEK) for each in repositories]
     assert [[one.pull.number for one in facts.pulls] for facts in read] == [[2]] * len(KEEPALIVE)
     assert [(*case[:3], facts.has_keepalive) for case, facts in zip(KEEPALIVE, read, strict=True)] == KEEPALIVE
 
@@ -217,7 +219,7 @@ def test_an_item_names_the_open_pull_request_whose_description_a_person_replaced
     stage, _ = opened
     stage.reset()
     stage.send("PATCH", PULL, body="It is better now.")
-    overview = overview_of_work(read_repository(stage.adapter(), ADDRESS, timedelta(days=7)))
+    overview = overview_of_work(read_repository(stage.adapter(), ADDRESS, WEEK))
     (item,) = (entry for entry in overview.needs_you if entry.kind == "question")
     assert "as #2 does not have the words `Closes #1`" in item.why
     assert "gh pr edit 2" in item.command

@@ -105,8 +105,11 @@ def test_an_item_is_where_the_next_step_is_someones(
     assert command in found_command
 
 
-MERGED = replace(item(number=5).issue, is_pull=True, state="closed", merged_at=NOW)
-CLOSED = replace(MERGED, merged_at=None)
+ENDED = replace(item(number=5).issue, is_pull=True, state="closed", merged_at=NOW)
+MERGED, CLOSED = (EndedPull(one, (3,), (3,)) for one in (ENDED, replace(ENDED, merged_at=None)))
+MERGED_PULL = replace(pull().pull, state="closed", is_merged=True)
+ASIDE = replace(MERGED, pull=replace(MERGED_PULL, base_branch="develop"))
+CLOSED_6 = replace(CLOSED, issue=replace(CLOSED.issue, number=6))
 WITHOUT_WORDS = replace(pull("needs-human"), items=())
 
 
@@ -114,25 +117,27 @@ WITHOUT_WORDS = replace(pull("needs-human"), items=())
     ("status", "pulls", "ended", "why", "command"),
     [
         ("review", (), (CLOSED,), "#5 was closed.", "accord items move 3 --to pending"),
-        ("review", (), (MERGED,), "default branch", "--to approved --repo octo/web && accord items move 3 --to closed"),
+        ("review", (), (ASIDE,), "default branch", "--to approved --repo octo/web && accord items move 3 --to closed"),
+        ("review", (), (replace(MERGED, pull=MERGED_PULL),), "opened again after the merge of #5", "--to pending"),
+        ("review", (), (MERGED,), "no open pull request closes it, and #5 was merged.", "--to pending"),
+        ("review", (), (replace(MERGED, closes=()),), "the merge of #5 did not.", "--to approved"),
         ("review", (), (), "no open pull request closes it.", "--to pending"),
         ("review", (WITHOUT_WORDS,), (), "`Closes #3`", "Closes #3\"' --repo octo/web | gh pr edit 5 --body-file -"),
-        ("review", (), (MERGED, replace(CLOSED, number=6)), "#6 was closed.", "--to pending"),
+        ("review", (), (MERGED, CLOSED_6), "#6 was closed.", "--to pending"),
         ("approved", (), (CLOSED,), "#5 was closed.", "gh pr reopen 5"),
-        ("approved", (), (MERGED,), "the merge of #5 did not.", "accord items move 3 --to closed"),
+        ("approved", (), (ASIDE,), "the merge of #5 did not.", "accord items move 3 --to closed"),
         ("approved", (), (), "no open pull request", "gh issue edit 3 --remove-label status:approved"),
         ("in-progress", (), (CLOSED,), "#5 was closed.", "--to pending"),
-        ("in-progress", (), (MERGED,), "nothing runs on it", "--to review --repo octo/web && accord items move 3"),
+        ("in-progress", (), (ASIDE,), "nothing runs on it", "--to review --repo octo/web && accord items move 3"),
         ("in-progress", (WITHOUT_WORDS,), (), "`Closes #3`", "| gh pr edit 5 --body-file -"),
         ("blocked", (pull(),), (), "a person decides", "--to pending"),
         ("in-progress", (pull(),), (), "see #5", None),
     ],
 )
 def test_an_item_whose_pull_request_does_not_close_it_is_a_persons(
-    status: str, pulls: tuple[BoardPull, ...], ended: tuple[Issue, ...], why: str, command: str | None
+    status: str, pulls: tuple[BoardPull, ...], ended: tuple[EndedPull, ...], why: str, command: str | None
 ) -> None:
-    found = tuple(EndedPull(one, (3,)) for one in ended)
-    facts = BoardRepository(ADDRESS, NOW, BOT, (item(*TASK, f"status:{status}"),), pulls, ended=found)
+    facts = BoardRepository(ADDRESS, NOW, BOT, (item(*TASK, f"status:{status}"),), pulls, ended=ended)
     overview = overview_of_work(facts)
     (entry,) = (one for one in (overview.needs_you if command else overview.waiting) if one.id == "#3")
     assert why in entry.why

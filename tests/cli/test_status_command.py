@@ -12,7 +12,7 @@ from support.stage import Stage, staged
 from support.starts import DRAFT, LABELS, PENDING, PULL, READY, REQUEST, Starts, starts_stage
 from support.trees import git
 
-from accord.board.facts import read_snapshot
+from accord.board.facts import KnownPulls, read_snapshot
 from accord.board.models import Entry, Overview, address_of
 from accord.board.pages import timeline_of
 from accord.cli.board import status_lines
@@ -129,23 +129,31 @@ def test_the_history_of_a_merged_pull_request_is_read_once(accord: Accord, start
     stage, pull = starts.stage, f"{starts.root}/pulls/{PULL}"
     stage.send("PATCH", pull, body=f"Closes #{READY}")
     stage.send("POST", f"{pull}/reviews", token="writer", event="APPROVE", body="Good.")
+    starts.deliver(starts.comment(PULL, "/accord review"))
     stage.send("PUT", f"{pull}/merge")
-    github, known = stage.adapter(), {}
+    github, known = stage.adapter(), KnownPulls()
     sources, week = [(github, address_of(stage.repository, stage.server.url))], timedelta(days=7)
-    counts = []
-    for _ in range(2):
+    counts, texts = list[int](), list[list[str]]()
+    for step in range(4):
         before = github.requests.read
-        found = read_snapshot(sources, accord.home, week, known)
+        (facts,) = read_snapshot(sources, accord.home, week, known).repositories
         counts.append(github.requests.read - before)
-    (item,) = found.repositories[0].closed
-    texts = [event.text for event in timeline_of(found.repositories[0], item)]
-    assert texts[1:] == [
+        texts.append([event.text for event in timeline_of(facts, facts.closed[0])])
+        if step == 0:
+            stage.send("POST", f"{starts.root}/actions/runs/{starts.runs[-1]['id']}/cancel")
+        if step == 2:
+            stage.clock.sleep(5)
+            stage.send("POST", f"{starts.root}/issues/{PULL}/comments", body="Thanks.")
+    assert texts[0][1:] == [
         f"Pull request #{PULL} opened",
+        f"Review of #{PULL}, asked for by wanda: queued",
         f"wanda approves (#{PULL})",
         f"Pull request #{PULL} merged",
         "Completed",
     ]
-    assert counts[0] - counts[1] >= 2
+    assert texts[1:] == [[text.replace("queued", "failed") for text in texts[0]]] * 3
+    assert counts[1] == counts[3] == counts[2] + 3
+    assert sum(map(len, known.values())) == 1
     assert read_snapshot(sources, accord.home, week).repositories[0].ended[0].reviews == ()
 
 

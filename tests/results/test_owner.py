@@ -37,6 +37,8 @@ REVIEW, IN_PROGRESS = ItemState(True, "review"), ItemState(True, "in-progress")
         (REVIEW, replace(OPEN, state="merged"), None, "person: reopened"),
         (REVIEW, replace(OPEN, state="merged", closes=False), None, "person: merged-elsewhere"),
         (REVIEW, replace(OPEN, state="merged", is_main=False), None, "person: merged-elsewhere"),
+        (REVIEW, replace(OPEN, state="merged", is_main=None), None, "person: no-pull"),
+        (REVIEW, replace(OPEN, state="merged", is_main=None, closes=False), None, "person: merged-elsewhere"),
         (REVIEW, APPROVED, None, "person: merge"),
         (REVIEW, replace(APPROVED, is_mergeable=None), None, "github: merge-unknown"),
         (REVIEW, replace(APPROVED, is_draft=True), None, "person: draft"),

@@ -282,8 +282,8 @@ def loops_in(comments: Iterable[Comment], identity: Identity, number: int, now: 
 MOST_ENDED = 20
 """Ended pull requests that are read in full, the last changed first."""
 
-KnownPulls = dict[tuple[str, int, datetime | None], "EndedPull"]
-"""Ended pull requests by repository, number and last change."""
+KnownPulls = dict[str, tuple[EndedPull, ...]]
+"""The ended pull requests of the last read by repository."""
 
 
 def read_snapshot(
@@ -291,7 +291,7 @@ def read_snapshot(
 ) -> BoardSnapshot:
     """Read repositories on GitHub and the documents in a folder; with ``known`` also the history that a board shows.
 
-    ``known`` are the ended pull requests of earlier reads, to which those of this one are added.
+    ``known`` are the ended pull requests of the last read, which those of this one replace.
     """
     found = ((github, read_repository(github, address, period)) for github, address in sources)
     repositories = tuple(
@@ -314,7 +314,9 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
     Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
     """
     reader = Reader(github, facts.address.repository, as_reader(facts.identity))
-    ended = [_read_ended(one, reader, facts.now, known) for one in facts.ended[:MOST_ENDED]]
+    last = {one.number: one for one in known.get(reader.repository, ())}
+    ended = tuple(_read_ended(one, reader, facts.now, last.get(one.number)) for one in facts.ended[:MOST_ENDED])
+    known[reader.repository] = ended
     facts = replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:]))
     try:
         return replace(facts, records=read_records(github, facts.now - period))
@@ -325,15 +327,20 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
         return replace(facts, notes=(*facts.notes, note))
 
 
-def _read_ended(ended: EndedPull, reader: Reader, now: datetime, known: KnownPulls) -> EndedPull:
+def _read_ended(ended: EndedPull, reader: Reader, now: datetime, last: EndedPull | None) -> EndedPull:
+    """Read the history of a pull request, or take that of the last read if the pull request is unchanged since."""
     issue = ended.issue
-    key = (reader.repository, issue.number, issue.updated_at)
-    if key not in known:
-        comments = list(reader.github.comments(issue.number))
-        known[key] = replace(
-            ended,
-            rows=rows_in(reader, comments, issue.number, now),
-            loops=loops_in(comments, reader.identity, issue.number, now),
-            reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
-        )
-    return known[key]
+    if last and last.issue.updated_at == issue.updated_at and not _has_active(last):
+        return replace(ended, rows=last.rows, loops=last.loops, reviews=last.reviews)
+    comments = list(reader.github.comments(issue.number))
+    return replace(
+        ended,
+        rows=rows_in(reader, comments, issue.number, now),
+        loops=loops_in(comments, reader.identity, issue.number, now),
+        reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
+    )
+
+
+def _has_active(ended: EndedPull) -> bool:
+    """Tell whether a run was active: its end does not always change the pull request."""
+    return any(row.state in ACTIVE for row in ended.rows) or any(loop.running for loop in ended.loops)

@@ -153,7 +153,8 @@ def _pull_without_item(facts: BoardRepository, number: int) -> PullState | None:
     ended = max((each for each in facts.ended if number in each.items), key=lambda e: e.number, default=None)
     if ended is None or ended.pull:
         return pull_state(ended.pull, closes=number in ended.closes) if ended and ended.pull else None
-    return PullState(ended.number, "merged" if ended.issue.merged_at else "closed", is_main=False)
+    state: Literal["merged", "closed"] = "merged" if ended.issue.merged_at else "closed"
+    return PullState(ended.number, state, number in ended.closes, is_main=None)
 
 
 def _unclosed_entry(facts: BoardRepository, issue: Issue, entry: Entry, owner: Owner) -> Entry:

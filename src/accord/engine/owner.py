@@ -57,7 +57,7 @@ class PullState(Frozen):
     number: int
     state: Literal["open", "merged", "closed"] = "open"
     closes: bool = True  # its body closes the item
-    is_main: bool = True  # its base is the default branch, where GitHub closes items at the merge
+    is_main: bool | None = True  # its base is the default branch, where GitHub closes items at the merge
     is_draft: bool = False
     is_locked: bool = False
     is_mergeable: bool | None = None
@@ -102,14 +102,16 @@ def owner_of(item: ItemState | None, pull: PullState | None, checks: OwnerReason
 
 def unclosed_text(owner: Owner, number: int) -> str:
     """Return why no open pull request closes an item after its work, as the end of a sentence."""
+    text = "no open pull request closes it"
     texts: dict[OwnerReason, str] = {
-        "not-closing": f"no open pull request closes it, as #{owner.pull} does not have the words `Closes #{number}`",
+        "no-pull": f"{text}, and #{owner.pull} was merged" if owner.pull else text,
+        "not-closing": f"{text}, as #{owner.pull} does not have the words `Closes #{number}`",
         "reopened": f"it was opened again after the merge of #{owner.pull}",
-        "merged-elsewhere": f"no open pull request closes it, and the merge of #{owner.pull} did not. GitHub closes "
+        "merged-elsewhere": f"{text}, and the merge of #{owner.pull} did not. GitHub closes "
         "items at merges into the default branch",
-        "pull-closed": f"no open pull request closes it, and #{owner.pull} was closed",
+        "pull-closed": f"{text}, and #{owner.pull} was closed",
     }
-    return texts.get(owner.reason, "no open pull request closes it")
+    return texts.get(owner.reason, text)
 
 
 def next_statuses(owner: Owner, status: str | None) -> tuple[str, ...]:
@@ -156,7 +158,9 @@ def _reason_after_work(item: ItemState, pull: PullState | None) -> OwnerReason:
         return "not-closing"
     if pull.state == "closed":
         return "pull-closed"
-    return "reopened" if pull.is_main and pull.closes else "merged-elsewhere"
+    if pull.is_main is False or not pull.closes:
+        return "merged-elsewhere"
+    return "reopened" if pull.is_main else "no-pull"
 
 
 def _reason_of_open(pull: PullState) -> OwnerReason:
