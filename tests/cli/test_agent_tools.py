@@ -224,6 +224,7 @@ def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) ->
 
 def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tmp_path, "reviewer", repository(tmp_path))
+    trees.git(tmp_path, "config", "diff.noprefix", "true")
     assert tools.diff_lines(workspace) == {"files": ["a.txt", "old.txt", "ünï:x.txt"]}
     assert tools.diff_lines(workspace, "a.txt")["lines"] == ["17-22"]
     assert tools.diff_lines(workspace, "old.txt")["lines"] == ["1"]
@@ -242,12 +243,16 @@ def test_the_lines_of_a_diff_are_those_of_its_branch(tmp_path: Path) -> None:
     (root / "logo.png").write_bytes(bytes(range(256)))
     (root / "old name.txt").write_text("moved\n-- a/x\n++ b/y\n")
     (root / "empty").touch()
+    (root / "long.txt").write_text("".join(f"{n}\n" for n in range(1, 31)))
     git = Git(root, environment={"GIT_AUTHOR_NAME": "o", "GIT_AUTHOR_EMAIL": "o@example.invalid",
                                  "GIT_COMMITTER_NAME": "o", "GIT_COMMITTER_EMAIL": "o@example.invalid"})  # fmt: skip
     for words in (["add", "-A"], ["commit", "-qm", "More"], ["mv", "old name.txt", "név.txt"], ["commit", "-qm", "Mv"]):
         git(*words)
     git("rm", "-q", "név.txt")
     git("mv", "logo.png", "new logo.png")
+    git("mv", "long.txt", "hosszú név.txt")
+    with (root / "hosszú név.txt").open("a") as file:
+        file.write("31\n")
     (root / "a.txt").write_text("first\n" + (root / "a.txt").read_text().rstrip("\n"))
     git("commit", "-qam", "Last")
     for before in (base, "HEAD~2", "HEAD~1"):
@@ -262,6 +267,7 @@ def test_the_lines_of_a_diff_are_those_of_its_branch(tmp_path: Path) -> None:
         for path in files:
             assert tools.diff_lines(given, path) == tools.diff_lines(by_hand, path)
     assert tools.diff_lines(given, "név.txt")["lines"] == ["1-3"]
+    assert tools.diff_lines(by_hand, "hosszú név.txt")["lines"] == ["28-31"]
 
 
 def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:

@@ -101,7 +101,10 @@ Result = Annotated[dict[str, Any], Field(description="The whole result: one obje
 ItemNumber = Annotated[str | int, BeforeValidator(_number), Field(description="Number of a work item: 42 or #42.")]
 FilePath = Annotated[str, Field(description="Path from the top of the repository.")]
 
-DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+DIFF = (
+    "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames",
+    "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
+)  # fmt: skip
 
 
 class Option(BaseModel):
@@ -230,34 +233,29 @@ def diff_lines(
 ) -> dict[str, Any]:
     """Show which lines of a changed file can carry a review comment."""
     lines = workspace.changes()
-    files = list(lines) if lines is not None else _changed_files(workspace)
+    if lines is None:
+        lines = _changed_lines(workspace)
     if not path:
-        return {"files": files}
-    if path not in files:
+        return {"files": list(lines)}
+    if path not in lines:
         raise WrongUsage(f"The change has no file `{path}`.", hint="Call `diff_lines` without a path for its files.")
-    if lines is not None:
-        shown = lines[path]
-    else:
-        patch = Git(workspace.root)(*DIFF, f"{workspace.base}...HEAD", "--", f":(top,literal){path}")
-        shown = next(iter(lines_of_files(patch).values()), [])
     ranges = []
-    for _, group in groupby(enumerate(sorted(shown)), key=lambda pair: pair[1] - pair[0]):
+    for _, group in groupby(enumerate(sorted(lines[path])), key=lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]
         ranges.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
     return {"path": path, "lines": ranges}
 
 
-def _changed_files(workspace: Workspace) -> list[str]:
+def _changed_lines(workspace: Workspace) -> dict[str, list[int]]:
     if not workspace.base:
         hint = "Start the server with `--base REF`; a run takes the diff from its data file `change.diff`."
         raise WrongUsage("The job named no base.", hint=hint)
     try:
-        names = Git(workspace.root)(*DIFF, "--name-only", "-z", f"{workspace.base}...HEAD", "--")
+        return lines_of_files(Git(workspace.root)(*DIFF, f"{workspace.base}...HEAD", "--"))
     except GitFailed as error:
         raise WrongUsage(
             f"git cannot compare with `{workspace.base}`.", hint="Check it out in the job, with `fetch-depth: 0`."
         ) from error
-    return [name for name in names.decode("utf-8", "replace").split("\0") if name]
 
 
 def ask_user(
