@@ -127,7 +127,9 @@ def test_an_agent_that_is_blocked_needs_a_person(project: Project) -> None:
 
 def test_an_agent_without_effect_is_not_asked_forever(project: Project) -> None:
     project.write({})
-    assert project.run()["turn"]["why"] == "SpecAgent had 4 turns on meta, and it does not go on."
+    assert project.run()["turn"]["why"] == (
+        "SpecAgent had 4 turns on meta. spec.md is missing. acceptance.json is missing. The session does not go on."
+    )
     assert project.turns() == ["SpecAgent meta"] * 4
 
 

@@ -154,6 +154,35 @@ def test_a_reopened_session_without_an_open_task_waits_for_a_person(tmp_path: Pa
     assert (turn.role, "no task is open" in turn.reason) == (("", True) if tasks == DONE else ("Coder", False))
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"user_decisions": SINGLE}, ""),
+        ({"user_decisions": SINGLE[1:]}, "The session passed APPROVE_DESIGN and is in DONE"),
+        ({"user_decisions": SINGLE, "texts": {"tasks.yaml": TASKS}}, "these tasks are not completed: T-001"),
+        ({"user_decisions": SINGLE, "texts": {"tasks.yaml": DONE, "report.md": None}}, "report.md is missing"),
+    ],
+)
+def test_a_session_that_only_says_that_it_is_done_waits_for_a_person(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    turn = move_on(writer(make_session(tmp_path, "DONE", mode="full", **{"texts": {"tasks.yaml": DONE}, **changes})))
+    assert (turn.role, said in turn.reason, bool(turn.reason), bool(turn.command)) == ("", True, bool(said), bool(said))
+
+
+@pytest.mark.parametrize("decided", [[], [decision("UD-1", "answered", question="T-001 FIX_TESTS: again?")]])
+def test_a_spent_fix_loop_is_why_a_person_is_needed(tmp_path: Path, decided: list[Any]) -> None:
+    texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    texts["outputs.jsonl"] = outputs(("Coder", "OK"), ("QA", "FAIL"))
+    counts = {"T-001": {"FIX_TESTS": 3}}
+    folder = make_session(
+        tmp_path, "IMPLEMENT_LOOP", user_decisions=[*SINGLE, *decided], retry_counts=counts, texts=texts
+    )
+    turn = move_on(writer(folder))
+    assert turn.reason == "T-001 went through FIX_TESTS 3 times, the limit."
+    assert turn.command.split()[2] == ("set" if decided else "ask")
+
+
 def test_a_fix_that_a_person_begins_ends_with_the_work_of_the_coder(tmp_path: Path) -> None:
     texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #"), "outputs.jsonl": outputs(("Coder", "OK"))}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)

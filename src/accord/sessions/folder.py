@@ -66,7 +66,7 @@ TEXTS = {
 
 LogEntry = TypeVar("LogEntry", DecisionHistoryEntry, OutputEntry)
 
-_NUMBERING = re.compile(r"(?:[\W\d_]|(?:[IVX]+|[A-Z])(?=[.)]))+", re.IGNORECASE)
+_NUMBERING = re.compile(r"\A(?:[\W\d_]|(?:[IVX]+|[A-Z])(?=[.)]))+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -77,8 +77,7 @@ def text_findings(raw: bytes, wanted: Mapping[str, re.Pattern[str]]) -> Iterator
     except BrokenContract as broken:
         yield from broken.findings
         return
-    starts = [match.end() if (match := _NUMBERING.match(one.title)) else 0 for one in found]
-    titles = [" ".join(_WORD.findall(one.title.lower(), start)) for one, start in zip(found, starts, strict=True)]
+    titles = [" ".join(_WORD.findall(_NUMBERING.sub("", one.title).lower())) for one in found]
 
     def has_text(position: int) -> bool:
         below = itertools.takewhile(lambda one: one.level > found[position].level, found[position + 1 :])

@@ -20,7 +20,7 @@ from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, 
 from accord.sessions.models import LOOPS, OutputEntry, SessionMode, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.reviews import DISPATCHED, ReviewRecord, added_outputs
+from accord.sessions.reviews import DISPATCHED, added_outputs
 from accord.sessions.rules import MOST_RETRIES
 
 ALTERED = "Restore it, and make the change with `accord session`."
@@ -35,7 +35,7 @@ def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterat
         yield from _role_findings(before, after, old, now)
         yield from (*_count_findings(before.outputs, after, old, now), *_question_findings(before, after, old, now))
         statuses = [one for one in (before.status, now) if one]
-        for i, one, record in _new_lines(before, after):
+        for i, one, record in added_outputs(after.plan, after.outputs, len(before.outputs)):
             is_waiver = bool(one.waived_reviews) and one.task_id in record.results
             if is_waiver and (loops := unaccepted_loops(one.task_id, record, statuses)):
                 message = f"This change waives reviews of {one.task_id}, but it did not pass {' and '.join(loops)}."
@@ -57,7 +57,7 @@ def _new_status(mode: SessionMode, now: SessionStatus) -> SessionStatus:
 def _role_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     """Find statuses of other roles, and work in states that the session was not in or that a gate keeps it from."""
     states, lines, agents = _states_between(old, now, after), set[tuple[str, str]](), set[str]()
-    for i, one, _ in _new_lines(before, after):
+    for i, one, _ in added_outputs(after.plan, after.outputs, len(before.outputs)):
         place, only = pointer(OUTPUTS_FILE, i), _ROLE_OF.get(one.status, one.agent)
         if only != one.agent and (one.agent, one.status) not in lines:
             message = f"Only {only} returns {one.status}, not {one.agent}."
@@ -67,10 +67,6 @@ def _role_findings(before: Session, after: Session, old: SessionStatus, now: Ses
             yield Finding("state-forbids", message, place, hint=_HINT)
         lines.add((one.agent, one.status))
         agents.add(one.agent)
-
-
-def _new_lines(before: Session, after: Session) -> Iterator[tuple[int, OutputEntry, ReviewRecord]]:
-    return added_outputs(after.plan, after.outputs, len(before.outputs))
 
 
 def _states_between(old: SessionStatus, now: SessionStatus, session: Session) -> set[str]:
@@ -111,7 +107,7 @@ def _count_findings(
 
 def _question_findings(before: Session, after: Session, old: SessionStatus, now: SessionStatus) -> Iterator[Finding]:
     asked = Counter[str]()
-    for _, one, record in _new_lines(before, after):
+    for _, one, record in added_outputs(after.plan, after.outputs, len(before.outputs)):
         last = record.last.get(one.task_id)
         is_repeated = last is not None and (last.agent, last.summary) == (one.agent, one.summary)
         if (one.agent, one.status) == ("Security", "NEEDS_DECISION") and not is_repeated:

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from accord.core.errors import BrokenContract
-from accord.core.findings import Finding
+from accord.core.findings import Finding, has_errors
 from accord.core.frozen import Frozen
 from accord.sessions import run
 from accord.sessions.apply import SessionWriter
 from accord.sessions.changes import turn_findings
 from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import TASKS_FILE, Session, status_of
+from accord.sessions.folder_rules import folder_findings
 from accord.sessions.models import REVIEWS, AgentOutput
-from accord.sessions.moves import broken_artifacts, broken_files, command_of
+from accord.sessions.moves import broken_artifacts, broken_files, check_fixes, command_of
 from accord.sessions.next_moves import first_step, main_moves
 from accord.sessions.outputs import OutputEffects, apply_output, output_entry, status_after
 from accord.sessions.plan import with_operations, write_tasks
@@ -69,7 +70,8 @@ def move_on(writer: SessionWriter, *, goal: str = "") -> NextActor:
 def _stopped_actor(session: Session) -> NextActor | None:
     status = status_of(session)
     if status.current_state == "DONE":
-        return NextActor()
+        wrong = next((one.message for one in folder_findings(session) if has_errors([one])), "")
+        return NextActor(reason=wrong, command=first_step(session).command if wrong else "")
     reason = f"The session is blocked: {status.blocker}" if status.current_state == "BLOCKED" else ""
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
     reopened, is_open = status.reopened_at, bool(session.unfinished or session.record.unreviewed)
@@ -107,7 +109,9 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
         run.ask(writer, [UserQuestion(step.question, target)])
     else:
         move = main_moves(session)[0]
-        return NextActor(reason=f"{move.to} needs {', '.join(move.missing)}.", command=step.command)
+        limits = [one.message for task in session.plan if (one := check_fixes(session, "Coder", task.id))]
+        reason = limits[0] if limits and step.name in ("ask", "set") else f"{move.to} needs {', '.join(move.missing)}."
+        return NextActor(reason=reason, command=step.command)
     return None
 
 
@@ -143,7 +147,8 @@ def run_session(writer: SessionWriter, work: AgentCall, ask: Callable[[], bool],
             return turn
         given[task, role] += 1
         if given[task, role] > MOST_RETRIES + 1:
-            return NextActor(reason=f"{role} had {MOST_RETRIES + 1} turns on {task}, and it does not go on.")
+            problems = [f"{role} had {MOST_RETRIES + 1} turns on {task}.", *broken_artifacts(writer.read(), role)]
+            return NextActor(reason=" ".join([*problems, "The session does not go on."]))
         document, before = start_turn(writer, turn), writer.read()
         output: AgentOutput | str = ""
         try:
