@@ -1,6 +1,6 @@
 import base64
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -183,10 +183,30 @@ def test_text_that_people_write_into_the_pull_request_stays(stage: Stage) -> Non
     assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
 
 
+def amend(stage: Stage, path: str, text: str, message: str = "") -> None:
+    """Do what ``git commit --amend`` and a forced push do to the commit of a sync."""
+    old = stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")
+    entry = {"path": path, "mode": "100644", "type": "blob", "content": text}
+    tree = stage.send("POST", f"/repos/{CONSUMER}/git/trees", base_tree=old["tree"]["sha"], tree=[entry])["sha"]
+    body = {"message": message or old["message"], "tree": tree, "parents": [each["sha"] for each in old["parents"]]}
+    sha = stage.send("POST", f"/repos/{CONSUMER}/git/commits", **body)["sha"]
+    stage.send("PATCH", f"/repos/{CONSUMER}/git/refs/heads/accord/sync", sha=sha, force=True)
+
+
+BY_PEOPLE: dict[str, Callable[[Stage], None]] = {
+    "a commit": lambda stage: commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n"),
+    "an amended commit": lambda stage: amend(stage, REVIEW, "name: Solved by hand\n"),
+    "a commit that accord may have made": lambda stage: amend(
+        stage, REVIEW, "name: Perhaps by hand\n", "Update the accord kit to v0.0.9\n\nFrom accord.\n"
+    ),
+}
+
+
 @pytest.mark.slow
-def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> None:
+@pytest.mark.parametrize("change", BY_PEOPLE.values(), ids=BY_PEOPLE)
+def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage, change: Callable[[Stage], None]) -> None:
     sync(stage)
-    commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
+    change(stage)
     after = seen(stage)
     refused = sync(stage)
     assert (refused.outcome, seen(stage)) == (ManyOutcome.REFUSED, after)

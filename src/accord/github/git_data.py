@@ -91,7 +91,10 @@ class GitDataMethods(Rest):
         self._call("PATCH", f"/git/refs/{_path(name)}", body={"sha": sha, "force": False})
 
     def replace_ref(self, name: str, sha: str) -> None:
-        """Point a ref whose commits are all accord's elsewhere by force. PATCH …/git/refs/{ref}. Raises Conflict."""
+        """Point a ref whose commits are all accord's elsewhere by force. PATCH …/git/refs/{ref}. Raises Conflict.
+
+        REST has no condition for it: a commit that was pushed since the caller read the ref is no longer on it.
+        """
         self._call("PATCH", f"/git/refs/{_path(name)}", body={"sha": sha, "force": True})
 
     def commit_object(self, sha: str) -> Commit | None:

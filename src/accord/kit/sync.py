@@ -16,6 +16,7 @@ from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
 from accord.git.configuration import CONFIG_PATHS, branch_in_the_way, way_refusal
 from accord.git.filters import blob_id
+from accord.git.replacing import TREE_TRAILER, with_tree
 from accord.github.client import GitHub
 from accord.github.commits import CommitWay, DeliveredCommit
 from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
@@ -58,7 +59,7 @@ class Proposal(Frozen):
     """An existing proposal."""
 
     tip: str = ""  # of its branch, empty without one
-    is_ours: bool = True  # the branch has one commit of ours on top
+    is_ours: bool = True  # the branch has one commit of ours on top, as we made it
     is_wanted: bool = False  # its files are those of the plan
     pulls: tuple[Pull, ...] = ()  # newest first
 
@@ -200,7 +201,7 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
             raise way_refusal(BRANCH, other)
         return Proposal(pulls=pulls)
     commit = github.commit_object(tip)
-    is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
+    is_ours = commit is not None and commit.message.rstrip().endswith(f"{TREE_TRAILER}: {commit.tree}")
     entries = _entries(github, github.tree(tip), [PLACE, *(file.path for file in plan.files)])
     blobs = {path: entry.sha for path, entry in entries.items()}
     texts = {PLACE: manifest_text(plan.manifest), **{file.path: file.after for file in plan.files}}
@@ -211,14 +212,14 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
 def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, OperationStatus | None] | None:
     """Return how the push and the pull request of a plan ended before; None where people closed the pull request.
 
-    Raises Refused for other people's commits on the branch, which are never overwritten.
+    Raises Refused for a commit on the branch that people made or amended: it is not overwritten.
     """
     digest = plan_digest(plan)
     newest, current = next(iter(proposal.pulls), None), proposal.open_pull
     if newest and newest.state != "open" and not newest.is_merged and digest_in(newest.body) == digest:
         return None
     if not (proposal.is_wanted or proposal.is_ours):
-        message = f"The branch {BRANCH} has commits that accord did not make."
+        message = f"The branch {BRANCH} has a commit that accord did not make, or that was changed since."
         raise Refused(message, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
     is_written = current is not None and digest_in(current.body) == digest
     return skipped_if(proposal.is_wanted), skipped_if(is_written)
@@ -231,7 +232,8 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
     tree = send_until_answered(lambda: github.create_tree(changes, consumer.tree), clock)
-    message = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n"
+    words = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n\n"
+    message = with_tree(words, tree)
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
@@ -293,7 +295,7 @@ def body(plan: KitPlan) -> str:
         parts.append("\n\n".join([_CONFLICTS, *shown]))
     parts.append(
         "Close this pull request to keep the present files: it comes back only with other changes. "
-        "Other people's commits on its branch are not overwritten."
+        "Commits that people make or amend on its branch are not overwritten."
     )
     end = write_marker(_MARKER, plan=plan_digest(plan))
     whole, limit = "\n\n".join(parts), BODY_CHARS - len(end) - 2
