@@ -1,17 +1,22 @@
 """Sources of a plan: the order, scope and criteria that they state, and the places where they lack one."""
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.growth import grows_too_fast
 from support.plan_sources import CHECKLIST, PLAN, SESSION, SPEC, TASKS, mission
 
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
+from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
 from accord.plans.entries import paths_in, read_checklist, references_in
 from accord.plans.models import Source
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit
+from accord.plans.write_back import PlanFile
 from accord.results.bodies import read_body
 from accord.results.models import PlannedWorkItem
 
@@ -71,6 +76,18 @@ def test_the_dependencies_section_adds_to_the_order(line: str, task: str, expect
     assert sorted(blockers(spec_kit(text, plan=PLAN))[task]) == expected
 
 
+def test_an_order_that_many_lines_state_is_kept_once() -> None:
+    tasks = [f"- [ ] T{i:04} [P] in src/a.py\n" for i in range(300)]
+    lines = "".join(f"- Phase 2{', Phase 1' * (i % 3)}: depends on Phase 1 ({i})\n" for i in range(150))
+    phases = "".join(f"\n## Phase {i + 1}: A\n\n{''.join(tasks[i::2])}" for i in range(2))
+    tracemalloc.start()
+    found = spec_kit(f"{phases}\n## Dependencies\n\n{lines}").tasks
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [len(task.blockers) for task in found] == [149] * 150 + [150] * 150
+    assert peak < 10_000_000
+
+
 def test_a_task_says_what_it_waits_for() -> None:
     text = TASKS.replace("Print in src/print.py", "Print in src/print.py (depends on T005, T006)")
     item = items(spec_kit(text, plan=PLAN))["T008"]
@@ -89,6 +106,12 @@ def test_done_tasks_are_left_out_and_pass_on_what_blocked_them() -> None:
     assert found["T005"] == ["#7"]
     text = TASKS.replace("[ ] T004", "[x] T004")
     assert blockers(spec_kit(text, plan=PLAN))["T005"] == ["T002", "T003"]
+
+
+def test_a_long_chain_of_done_tasks_passes_on_its_start() -> None:
+    done = "".join(f"- [x] T{i:04} in src/a.py (after T{i + 1:04})\n" for i in range(1, 1200))
+    text = f"- [ ] T0000 in src/a.py (after T0001)\n{done}- [ ] T1200 in src/a.py\n"
+    assert blockers(todo(text)) == {"T0000": ["T1200"], "T1200": []}
 
 
 def test_the_last_task_of_a_story_carries_its_tests() -> None:
@@ -168,6 +191,38 @@ def test_a_reference_to_the_first_words_is_of_the_entry_that_begins_so() -> None
     )
     found = {name: item.blocked_by for name, item in items(read_checklist(text, "TODO.md")).items()}
     assert [*found.values()] == [[], [], [], ["b-in-src-c-py"]]
+
+
+REPEATED = {
+    "equal": (["Fix tests"] * 3, ["fix-tests", "fix-tests-2", "fix-tests-3"]),
+    "a number that is another's": (
+        ["Fix tests 3", *["Fix tests"] * 3],
+        [f"fix-tests{n}" for n in ("-3", "", "-2", "-4")],
+    ),
+    "a number that is another's later": (
+        ["Fix tests"] * 2 + ["Fix tests 2"],
+        [f"fix-tests{n}" for n in ("", "-2", "-2-2")],
+    ),
+    "an id": (["T1 Fix tests", "Fix tests", "Fix tests"], ["T1", "fix-tests", "fix-tests-2"]),
+}
+
+
+@pytest.mark.parametrize(("texts", "ids"), REPEATED.values(), ids=REPEATED)
+def test_entries_that_begin_alike_have_different_ids(texts: list[str], ids: list[str]) -> None:
+    assert [task.id for task in todo("".join(f"- [ ] {text}\n" for text in texts)).tasks] == ids
+
+
+def test_many_equal_entries_are_read_in_linear_time() -> None:
+    assert not grows_too_fast(lambda size: todo("- [ ] a\n" * size), 8000)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_numbers_go_to_the_lines_of_their_tasks(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "TODO.md"
+    path.write_bytes(f"One{end}two{end}{end}- [ ] T1 in src/a.py{end}- [ ] T2 in src/b.py\n\nEnd\n".encode())
+    PlanFile(path, tmp_path).write({"T1": 7, "T2": 8}, SystemClock(), OperationLog(is_dry_run=False))
+    text = f"One{end}two{end}{end}- [ ] T1 in src/a.py (#7){end}- [ ] T2 in src/b.py (#8)\n\nEnd\n"
+    assert path.read_bytes() == text.encode()
 
 
 def test_an_entry_without_a_path_cannot_be_an_item() -> None:

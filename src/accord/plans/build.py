@@ -7,7 +7,7 @@ facts about the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from accord.core.findings import Finding, Severity, has_errors
@@ -91,23 +91,17 @@ def _body(task: SourceTask, spec: str) -> str:
 def _blockers(task: SourceTask, by_id: dict[str, SourceTask], items: dict[str, PlannedWorkItem]) -> list[str]:
     """Return the references to what blocks a task: a done task passes on what blocked it, unless it has an issue."""
     found: dict[str, None] = {}
-    seen = {task.id}
-
-    def add(names: Iterable[str]) -> None:
-        for name in names:
-            if name in items and name != task.id:
-                found[items[name].temp_id] = None
-            elif name.startswith("#"):
-                found[name] = None
-            elif name in by_id and name not in seen:
-                seen.add(name)
-                done = by_id[name]
-                if done.number:
-                    found[f"#{done.number}"] = None
-                else:
-                    add(done.blockers)
-
-    add(task.blockers)
+    seen, waiting = {task.id}, [*reversed(task.blockers)]
+    while waiting:
+        name = waiting.pop()
+        if name in items and name != task.id:
+            found[items[name].temp_id] = None
+        elif name.startswith("#"):
+            found[name] = None
+        elif name in by_id and name not in seen:
+            seen.add(name)
+            done = by_id[name]
+            waiting += [f"#{done.number}"] if done.number else reversed(done.blockers)
     return list(found)
 
 

@@ -6,6 +6,7 @@ import posixpath
 import re
 import textwrap
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
@@ -278,12 +279,16 @@ def read_checklist(text: str, place: str) -> Source:
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:
-    names: list[str] = []
+    names, taken, copies = list[str](), set[str](), Counter[str]()
     for entry in entries:
         stated, slug = _ID.match(entry.text), _slug(entry.text)
-        copies = sum(each == slug or each.startswith(f"{slug}-") for each in names)
-        made = f"{slug}-{copies + 1}" if slug in names else slug
-        names.append(entry.fields.get("id", [""])[0].strip("` ") or (stated[1] if stated else made))
+        name = entry.fields.get("id", [""])[0].strip("` ") or (stated[1] if stated else "")
+        made = slug
+        while not name and made in taken:
+            copies[slug] += 1
+            made = f"{slug}-{copies[slug] + 1}"
+        names.append(name or made)
+        taken.add(names[-1])
     return names
 
 

@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
 from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in
@@ -207,16 +207,21 @@ def _groups(phase: _Phase) -> Iterator[list[str]]:
 
 
 def _stated_edges(text: str, phases: Sequence[_Phase]) -> Iterator[tuple[str, list[str]]]:
-    lines = [line for section in _below(text, "dependenc") for line in _lines_of(section)]
-    for line in lines:
-        chain = [_group_of(part, phases) for part in _ARROWS.split(line)] if _ARROWS.search(line) else []
-        for before, after in pairwise(chain):
-            yield from _edges(before, after)
-        if chain:
-            continue
-        if stated := _STATED.match(line):
-            own, others = _group_of(stated["own"], phases), _group_of(stated["others"], phases)
-            yield from _edges(others, own) if stated["waits"] else _edges(own, others)
+    """Yield the tasks of the Dependencies section with those that they wait for; each group is expanded once."""
+    tasks = {task.id: ((task.id,), (task.id,)) for phase in phases for task in phase.tasks}
+    groups = ((phase, [tuple(group) for group in _groups(phase)]) for phase in phases)
+    ends = [(phase, (each[0], each[-1])) for phase, each in groups]
+    waits: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
+    for line in (line for section in _below(text, "dependenc") for line in _lines_of(section)):
+        parts = _ARROWS.split(line)
+        if len(parts) == 1 and (stated := _STATED.match(line)):
+            parts = [stated["others"], stated["own"]] if stated["waits"] else [stated["own"], stated["others"]]
+        for before, after in pairwise(_ends_named(part, tasks, ends) for part in parts):
+            for first, _ in after:
+                waits.setdefault(first, {}).update((last, None) for _, last in before)
+    for later, earlier in waits.items():
+        names = dict.fromkeys(chain.from_iterable(earlier))
+        yield from ((name, [each for each in names if each != name]) for name in later)
 
 
 def _below(text: str, word: str) -> Iterator[Section]:
@@ -235,27 +240,19 @@ def _lines_of(section: Section) -> Iterator[str]:
             yield from (shown_text(line).replace("**", "").replace("`", "") for line in text.splitlines())
 
 
-_Group = tuple[list[str], list[str]]
-"""The first and the last of the tasks that a text names: single ones, or all tasks of phases."""
+_Ends = tuple[tuple[str, ...], tuple[str, ...]]
+"""The tasks with which a part of the plan begins and those with which it ends; a single task is both."""
 
 
-def _group_of(text: str, phases: Sequence[_Phase]) -> _Group:
-    known = {task.id for phase in phases for task in phase.tasks}
-    if names := [name for name in references_in([text]) if name in known]:
-        return names, names
-    numbers = {next(filter(None, found)) for found in _STORY.findall(text)}
-    chosen = [phase for phase in phases if phase.story and phase.story in numbers]
-    if not chosen:
-        by_number = set(re.findall(r"\bPhase\s+(\d+)\b(?!\+)", text, re.IGNORECASE))
-        chosen = [phase for phase in phases if phase.number in by_number]
-    groups = [list(_groups(phase)) for phase in chosen]
-    return [name for group in groups for name in group[0]], [name for group in groups for name in group[-1]]
-
-
-def _edges(before: _Group, after: _Group) -> Iterator[tuple[str, list[str]]]:
-    for name in after[0]:
-        if earlier := [each for each in before[1] if each != name]:
-            yield name, earlier
+def _ends_named(text: str, tasks: Mapping[str, _Ends], phases: Sequence[tuple[_Phase, _Ends]]) -> list[_Ends]:
+    """Return the tasks that a text names, else the phases."""
+    if found := [tasks[name] for name in references_in([text]) if name in tasks]:
+        return found
+    stories = {next(filter(None, found)) for found in _STORY.findall(text)}
+    if found := [ends for phase, ends in phases if phase.story and phase.story in stories]:
+        return found
+    numbers = set(re.findall(r"\bPhase\s+(\d+)\b(?!\+)", text, re.IGNORECASE))
+    return [ends for phase, ends in phases if phase.number in numbers]
 
 
 def _tree_of(plan: str) -> tuple[str, ...]:

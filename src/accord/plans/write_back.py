@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _KEY = "work_item"
 _RECORDED = re.compile(rb"([ \t]*(?:-[ \t]+)?)[\"']?work_item[\"']?[ \t]*:")
 _ID = re.compile(r"([ \t]*(?:-[ \t]+)?)[\"']?(?:id|work_package_id)[\"']?[ \t]*:")
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
 def numbers_of_receipt(raw: bytes, path: str) -> dict[str, int]:
