@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.growth import grows_too_fast
 from support.sessions import (
     ALL_REVIEWED,
     AT,
@@ -24,6 +25,7 @@ from support.sessions import (
     writer,
 )
 
+from accord.cli.session_output import as_document
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
 from accord.sessions.decision_rules import return_state
@@ -604,6 +606,30 @@ def test_a_completed_task_without_its_reviews_leads_back_to_the_loop(tmp_path: P
     assert all(" task " not in move.command for move in next_moves(session))
     assert next_task_step(session).command.endswith("--to IMPLEMENT_LOOP --role Orchestrator")
     assert advance(writer(session.folder), "IMPLEMENT_LOOP", role="Orchestrator").current_state == "IMPLEMENT_LOOP"
+
+
+def test_a_state_of_the_other_mode_leads_nowhere(tmp_path: Path) -> None:
+    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented"), "outputs.jsonl": WORKED_ON}
+    session = read_session(make_session(tmp_path, "RELEASE", mode="lean", texts=texts))
+    assert [move.command for move in task_moves(session, "T-001") if move.to == "completed"] == [
+        next_task_step(session).command
+    ]
+    assert "session show" in next_task_step(session).command
+
+
+def test_a_session_of_many_tasks_is_shown_in_time_in_proportion_to_them(tmp_path: Path) -> None:
+    sessions = {}
+    for size in (100, 400):
+        names = [f"T-{i:03}" for i in range(1, size + 1)]
+        task = 'status: implemented, goal: Write it., acceptance_checks: ["cmd: pytest"]'
+        tasks = "".join(f"  - {{id: {name}, {task}}}\n" for name in names)
+        recorded = "".join(outputs(("Coder", "OK"), ("Reviewer", "FAIL"), task=name) for name in names[::4])
+        texts = {"tasks.yaml": f"{TASKS.partition('  - ')[0]}{tasks}", "outputs.jsonl": recorded}
+        folder = make_session(tmp_path / str(size), "INTEGRATE", mode="full", user_decisions=GATES, texts=texts)
+        sessions[size] = read_session(folder)
+        assert (len(sessions[size].plan), len(sessions[size].outputs)) == (size, size // 2)
+
+    assert not grows_too_fast(lambda size: as_document(replace(sessions[size])), 400, noticed=0.2)
 
 
 @pytest.mark.parametrize(("state", "gate"), [("DESIGN", DESIGN), ("PLAN", "UD-REVIEW-STRATEGY")])

@@ -36,7 +36,7 @@ from accord.sessions.decision_rules import working_state
 from accord.sessions.folder import FILES, Session, read_session
 from accord.sessions.machine import LOOP_BASE, ORDER
 from accord.sessions.models import TaskStatus
-from accord.sessions.next_moves import SessionMove, main_moves, next_moves, task_moves
+from accord.sessions.next_moves import SessionMove, main_moves, moves_of_tasks, next_moves, task_moves
 from accord.sessions.questions import next_step
 
 CLOCK = SystemClock()
@@ -160,7 +160,7 @@ def as_document(session: Session) -> dict[str, object]:
     value = status.model_dump(mode="json", by_alias=True) if status else {}
     decisions = value.get("user_decisions", [])
     numbers = task_numbers(session)
-    linked = linked_documents(session)
+    linked, moves = linked_documents(session), moves_of_tasks(session, session.plan)
     return {
         "ok": status is not None,
         "session": session.name,
@@ -176,7 +176,7 @@ def as_document(session: Session) -> dict[str, object]:
                 "reviews": session.record.results[task.id],
                 "work_item": str(numbers[task.id]) if task.id in numbers else None,
                 "documents": [each.as_json() for each in linked.get(numbers.get(task.id, 0), ())],
-                "next_moves": moves_to_json(task_moves(session, task.id)),
+                "next_moves": moves_to_json(moves[task.id]),
             }
             for task in session.plan
         ],

@@ -188,7 +188,7 @@ class Part(Frozen):
         """Whether the file does not exist."""
         return self.raw is None and not self.unreadable
 
-    @property
+    @cached_property
     def problem(self) -> str:
         """Why the file cannot be used; empty when it can."""
         if self.is_missing:
@@ -256,7 +256,7 @@ class Session(Frozen):
         """The tasks, none where ``tasks.yaml`` is missing or has another shape."""
         return self.tasks.tasks if self.tasks else ()
 
-    @property
+    @cached_property
     def unfinished(self) -> list[str]:
         """The tasks that are not completed."""
         return [task.id for task in self.plan if task.status != "completed"]
@@ -267,8 +267,16 @@ class Session(Frozen):
 
     def waits_for(self, task: SessionTask) -> tuple[str, ...]:
         """Return the dependencies of a task that are not implemented yet."""
-        ready = {other.id for other in self.plan if other.status in ("implemented", "completed")}
-        return tuple(name for name in task.depends_on if name not in ready)
+        return tuple(name for name in task.depends_on if name not in self._ready)
+
+    @cached_property
+    def _ready(self) -> frozenset[str]:
+        return frozenset(task.id for task in self.plan if task.status in ("implemented", "completed"))
+
+    @cached_property
+    def is_implemented(self) -> bool:
+        """Whether every task is implemented by the Coder, or a waiver replaces that."""
+        return all(task.id in self._ready and self.record.has_work(task.id) for task in self.plan)
 
     @property
     def history(self) -> Sequence[DecisionHistoryEntry]:
@@ -287,7 +295,11 @@ class Session(Frozen):
 
     def fixed_loops(self, task_id: str, role: str) -> list[tuple[str, str]]:
         """Return the tasks and fix loops that new work of an agent enters."""
-        return self.record.fixed_loops(task_id, role, [task.id for task in self.plan if task.status != "not-started"])
+        return self.record.fixed_loops(task_id, role, self._begun)
+
+    @cached_property
+    def _begun(self) -> frozenset[str]:
+        return frozenset(task.id for task in self.plan if task.status != "not-started")
 
     @cached_property
     def mode(self) -> SessionMode:

@@ -60,7 +60,7 @@ def check_work(session: Session, role: str, task_id: str) -> Finding | None:
     if found := check_state(session, machine.WORK_STATES[role], f"{role} works"):
         return found
     task = session.task(task_id) if role == "Coder" else None
-    if task and task.status == "completed" and task_id not in session.record.unreviewed:
+    if task and task.status == "completed" and not session.record.missed_gates(task_id):
         return Finding(
             "state-forbids", f"{task_id} is completed.", hint="Choose another task; a failed review reopens this one."
         )

@@ -6,8 +6,9 @@ QUESTION, ANSWER, REASON, STATE, OUTPUT.json.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from accord.core.frozen import Frozen
@@ -97,10 +98,19 @@ def first_step(session: Session) -> ProposedStep:
 def task_moves(session: Session, task_id: str) -> list[SessionMove]:
     """Return the moves of a task from its status; none for a task that the session does not have."""
     task = session.task(task_id)
-    if task is None or session.status is None:
-        return []
-    moves = (_task_move(session, task, target) for target in reviews.TASK.targets(task.status))
-    return [move for move in moves if move]
+    return moves_of_tasks(session, [task])[task_id] if task else []
+
+
+def moves_of_tasks(session: Session, tasks: Sequence[SessionTask]) -> dict[str, list[SessionMove]]:
+    """Return the moves of tasks from their statuses, by task; what they share is found once."""
+    if session.status is None:
+        return {task.id: [] for task in tasks}
+    next_task, detour = cache(lambda: next_task_step(session)), _detour(session)
+    found = {}
+    for task in tasks:
+        moves = (_task_move(session, task, target, next_task, detour) for target in reviews.TASK.targets(task.status))
+        found[task.id] = [move for move in moves if move]
+    return found
 
 
 def _command(session: Session, name: str, *words: str, **about: Any) -> ProposedStep:
@@ -239,7 +249,8 @@ def _gate_step(session: Session, decision_id: str) -> ProposedStep:
 
 def _way(session: Session, target: str) -> ProposedStep:
     """Return the step of a move, or to what it needs; one that shows the session where nothing makes it legal."""
-    move = _move(target, AttemptedMove(session))
+    is_edge = target in MACHINES[session.mode].targets(status_of(session).current_state)
+    move = _move(target, AttemptedMove(session)) if is_edge else None
     return move.step if move else _command(session, "show")
 
 
@@ -253,7 +264,7 @@ def next_task_step(session: Session) -> ProposedStep:
 
 def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     """Return the step that takes a task further; None where it is done or waits for other tasks."""
-    is_open = task.status != "completed" or task.id in session.record.unreviewed
+    is_open = task.status != "completed" or bool(session.record.missed_gates(task.id))
     if not is_open or status_of(session).current_state in INTEGRATION:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
@@ -282,8 +293,7 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
             needs = needs_of("IMPLEMENT_LOOP", loop, AttemptedMove(session, task.id))
             yield _step(session, needs[0]) if needs else _fix(session, task.id, loop)
     strategy = reviews.strategy_of(status) if session.mode == "full" else ""
-    implemented = [one for one in session.plan if one.status in ("implemented", "completed")]
-    is_last = [one for one in implemented if record.has_work(one.id)] == [*session.plan]
+    is_last = session.is_implemented
     together = {"single-final": REVIEWS, "per-batch": ("Reviewer",) if is_last else ()}
     for role in record.open_gates(task.id):
         is_of_all = role in together.get(strategy, ())
@@ -291,24 +301,33 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
         yield None if is_early else _dispatch(session, "meta" if is_of_all else task.id, role)
 
 
-def _task_move(session: Session, task: SessionTask, target: str) -> SessionMove | None:
+_Detour = tuple[tuple[str, ...], ProposedStep | None]
+
+
+def _detour(session: Session) -> _Detour:
+    """Return what a session needs before any of its tasks moves, and the step towards that."""
+    if not check_state(session, IMPLEMENTATION, "tasks move"):
+        return (), None
+    waiting = ", ".join(one.decision_id for one in status_of(session).pending)
+    needed = f"answers to {waiting}" if waiting else "IMPLEMENT_LOOP"
+    return (needed,), next((move.step for move in next_moves(session)), None)
+
+
+def _task_move(
+    session: Session, task: SessionTask, target: str, next_task: Callable[[], ProposedStep], detour: _Detour
+) -> SessionMove | None:
     """Return one move of a task; None where only a failed review makes it legal and none failed."""
     role = "Coder" if target == "in-progress" or (task.status, target) == ("in-progress", "implemented") else ""
     facts = task_facts(session, task, role or "Orchestrator")
     if task.status == "completed" and not facts.open_gates:
         return None
-    missing: tuple[str, ...] = ()
-    step = _task_command(session, task.id, target)
-    if role and facts.waits_for:
-        missing, step = facts.waits_for, next_task_step(session)
-    elif target == "in-progress":
-        step = _dispatch(session, task.id, role)
-    elif role:
-        step = _dispatch(session, task.id, role, *_TAKE)
-    elif target == "completed" and facts.open_gates:
-        missing, step = facts.open_gates, _task_step(session, task) or next_task_step(session)
-    if check_state(session, IMPLEMENTATION, "tasks move"):
-        waiting = ", ".join(one.decision_id for one in status_of(session).pending)
-        missing = (f"answers to {waiting}" if waiting else "IMPLEMENT_LOOP", *missing)
-        step = next((move.step for move in next_moves(session)), step)
-    return SessionMove(target, missing, step.command, step)
+    gates = facts.open_gates if target == "completed" else ()
+    missing, (needed, step) = facts.waits_for if role else gates, detour
+    if step is None and role and missing:
+        step = next_task()
+    elif step is None and role:
+        step = _dispatch(session, task.id, role, *(() if target == "in-progress" else _TAKE))
+    elif step is None and missing:
+        step = _task_step(session, task) or next_task()
+    step = step or _task_command(session, task.id, target)
+    return SessionMove(target, (*needed, *missing), step.command, step)

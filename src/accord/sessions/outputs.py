@@ -166,7 +166,7 @@ def status_after(session: Session, task: SessionTask, output: OutputEntry) -> st
         return "blocked" if status != "completed" or role in REVIEWS else status
     if session.parts[OUTPUTS_FILE].problem:  # it is unknown which reviews passed
         return status
-    if task.id in session.record.unreviewed and session.record.has_record(task.id):
+    if session.record.missed_gates(task.id) and session.record.has_record(task.id):
         return "implemented"
     has_passed = status == "implemented" and not session.record.open_gates(task.id)
     is_reviewed = has_passed and role in REVIEWS and (is_own or output.task_id == "meta")

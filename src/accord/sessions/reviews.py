@@ -6,7 +6,7 @@ asks for which review is accord's decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from accord.core.frozen import Frozen
 from accord.core.machine import Edge, Machine
@@ -61,7 +61,7 @@ class ReviewRecord:
         self.last, self.last_statuses = dict[str, OutputEntry](), {task.id: dict[str, str]() for task in tasks}
         """The last output about each task or ``meta``, and the last status of each agent about a task, or ``meta``."""
         self._asked = {task.id: {"Reviewer", *planned_reviews(task)} for task in tasks}
-        self._completed = [task.id for task in tasks if task.status == "completed"]
+        self._completed = dict.fromkeys(task.id for task in tasks if task.status == "completed")
         self._last_work, self._builds, self._recorded = dict[str, str](), dict[str, str](), set[str]()
         for output in outputs:
             self.add(output)
@@ -118,7 +118,7 @@ class ReviewRecord:
         """Return whether the outputs show who worked on a task, why it needs no review, or that it failed one."""
         return task_id in self._recorded or bool(self.failed_reviews(task_id))
 
-    def fixed_loops(self, task_id: str, role: str, begun: Sequence[str] = ()) -> list[tuple[str, str]]:
+    def fixed_loops(self, task_id: str, role: str, begun: Collection[str] = ()) -> list[tuple[str, str]]:
         """Return the tasks and fix loops that new work of a role enters; ``begun`` ones may lack outputs."""
         if role == "Integrator" and self._builds.get(task_id) == "FAIL":
             return [(task_id, "FIX_BUILD")]
@@ -129,11 +129,15 @@ class ReviewRecord:
 
     @property
     def unreviewed(self) -> dict[str, tuple[str, ...]]:
-        """The completed tasks with reviews that they have not passed.
+        """The completed tasks with reviews that they have not passed."""
+        return {name: gates for name in self._completed if (gates := self.missed_gates(name))}
+
+    def missed_gates(self, task_id: str) -> tuple[str, ...]:
+        """Return the reviews that a completed task has not passed; none for another task.
 
         Where the session has no output at all, other tools keep its records.
         """
-        return {name: gates for name in self._completed if self.last and (gates := self.open_gates(name))}
+        return self.open_gates(task_id) if self.last and task_id in self._completed else ()
 
     @property
     def held_agents(self) -> dict[str, str]:
