@@ -13,31 +13,29 @@ packages=(--no-dev --prune=cryptography --prune=pyjwt --prune=pynacl)
 case ${1:-} in
     web | mcp | doctor) done=$home/ready-$1 && packages=(--no-dev --extra "$1") ;;
 esac
-if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
-    rm -rf -- "$home" # from a cache, and this machine has another Python
-fi
-[ ! -e "$done" ] || exit 0
+is_done() { [ -e "$done" ] && [ -x "$home/env/bin/python" ]; }
+! is_done || exit 0
 
 . "$here/environment.sh"
 
-mkdir -p -- "${home%/*}"
-waited=0
-until mkdir -- "$home.lock" 2>/dev/null; do
-    [ ! -e "$done" ] || exit 0
-    [ "$waited" -lt 300 ] || { echo "::error::accord waits for another set-up in vain: delete $home.lock" >&2; exit 1; }
-    sleep 1
-    waited=$((waited + 1))
-done
+mkdir -p -- "$home"
+exec 9> "$home/lock" # the lock ends with this process and its children, even if they are killed
+wait_for_lock='import fcntl, signal; signal.alarm(300); fcntl.flock(9, fcntl.LOCK_EX)' # macOS has no program flock
+if command -v python3 >/dev/null && ! python3 -I -c "$wait_for_lock"; then # without Python, uv.sh ends the set-up
+    echo "::error::Another set-up of accord in $home has not ended for 5 minutes. End it and run this job again." >&2
+    exit 1
+fi
 leave() {
-    rmdir -- "$home.lock"
     [ -e "$done" ] ||
         echo "::error::accord could not be set up. Behind a proxy or a mirror, set HTTPS_PROXY or PIP_INDEX_URL." >&2
 }
 trap leave EXIT
-[ ! -e "$done" ] || exit 0
+! is_done || exit 0
+if [ -e "$home/ready" ] && [ ! -x "$home/env/bin/python" ]; then
+    rm -rf -- "$home"/{env,python,ready*,uv} # from a cache, and this machine has another Python
+fi
 
 echo "Setting up accord in $home"
-mkdir -p -- "$home"
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
 export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
 cd -- "$here/../.." # ignore .python-version or venv.py of the workspace

@@ -144,7 +144,15 @@ def test_concurrent_set_ups_install_once(site: Site) -> None:
     with site.start("setup.sh") as one, site.start("setup.sh") as two:
         assert (one.wait(60), two.wait(60)) == (0, 0)
     assert site.asked_of_uv() == ["export", "venv", "pip"]
-    assert not list(site.temp.glob("*.lock"))
+
+
+def test_a_killed_set_up_does_not_delay_the_next(site: Site) -> None:
+    with site.start("setup.sh") as killed:
+        while "venv" not in site.asked_of_uv():
+            assert killed.poll() is None
+        killed.kill()
+    assert site.run("setup.sh")[0] == 0
+    assert site.asked_of_uv() == ["export", "venv", "export", "venv", "pip"]
 
 
 @pytest.mark.slow
