@@ -12,15 +12,12 @@ needs_web() { # by an input `sandbox` of an action, or by the words of the comma
     case " $* " in *" --sandbox "* | *" --sandbox="* | *" sandbox "* | *" demo "*) return 0 ;; esac
     [ "${1:-}" = board ] && [ "${2:-}" != issue ]
 }
-needs_mcp() { # by an agent of the registry; a flag that is not meant only costs the packages
-    [ "${1:-}" = run ] && grep -qsiE "\bmcp[\"']?: *[\"']?(true|yes|on)\b" -- "${ACCORD_RUN_REGISTRY:-.github/agents/registry.yml}"
-}
 needs_doctor() {
     case "$* " in "doctor "* | "repos run doctor "*) return 0 ;; esac
     return 1
 }
 ! needs_web "$@" || bash "$here/setup.sh" web >&2
-! needs_mcp "$@" || bash "$here/setup.sh" mcp >&2
+[ "${1:-}" != run ] || bash "$here/setup.sh" mcp >&2 # some agents get the tools
 ! needs_doctor "$@" || bash "$here/setup.sh" doctor >&2
 unset "${!PYTHON@}"
 src=$(cd -P -- "$here/../../src" && pwd)

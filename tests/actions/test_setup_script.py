@@ -10,7 +10,6 @@ from support.act import ROOT
 from support.model_server import serving_models
 from support.networks import CERTIFICATES, Authority, serving_tls
 
-MORE_KEYS = ('"mcp": true', "mcp: True")
 UV_SH = """
 mkdir -p "$1"
 cat > "$1/uv" <<'EOF'
@@ -101,33 +100,23 @@ def test_the_packages_of_the_sandbox_and_the_pages_are_installed_once_when_they_
     assert ("--extra" in first, "--no-dev --extra web" in second) == (False, True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["mcp: true", *(pytest.param(key, marks=pytest.mark.matrix) for key in MORE_KEYS)])
-def test_the_packages_of_the_tools_for_agents_are_installed_once_for_an_agent_that_gets_them(
-    site: Site, key: str
+@pytest.mark.parametrize(
+    ("extra", "other", "commands"),
+    [
+        ("mcp", ["check", "run"], (["run", "--no-publish"], ["run"])),
+        ("doctor", ["repos", "run", "sync", "doctor"], (["doctor", "--offline"], ["repos", "run", "doctor"])),
+    ],
+)
+def test_packages_that_few_commands_need_are_installed_once_for_those(
+    site: Site, extra: str, other: list[str], commands: tuple[list[str], ...]
 ) -> None:
     site.run("setup.sh")
-    registry = site.workspace / ".github/agents/registry.yml"
-    registry.parent.mkdir(parents=True)
-    for content in ("agents: {codex: {mcp: false}}\n", f"agents:\n  codex: {{\n    {key}}}\n"):
-        for words in (["check", "a.json"], ["run"], ["run"]):
-            assert site.run("accord.sh", *words)[0] == 0
-        registry.write_text(content)
+    assert site.run("accord.sh", *other)[0] == 0
     assert site.asked_of_uv() == ["export", "venv", "pip"]
-    other = site.workspace / "other.yml"
-    other.write_text("agents: {}\n")
-    for more in ({"ACCORD_RUN_REGISTRY": "other.yml"}, {}, {}):
-        assert site.run("accord.sh", "run", **more)[0] == 0
-    assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
-    assert "--no-dev --extra mcp" in site.calls.read_text()
-
-
-def test_zizmor_is_installed_once_for_doctor(site: Site) -> None:
-    site.run("setup.sh")
-    for words in (["repos", "run", "sync", "doctor"], ["doctor", "--offline"], ["repos", "run", "doctor"]):
+    for words in commands:
         assert site.run("accord.sh", *words)[0] == 0
     assert site.asked_of_uv() == ["export", "venv", "pip", "export", "pip"]
-    assert "--no-dev --extra doctor" in site.calls.read_text()
+    assert f"--no-dev --extra {extra}" in site.calls.read_text()
 
 
 @pytest.mark.slow
