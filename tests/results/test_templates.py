@@ -479,6 +479,7 @@ LISTS = {
         "- `README.md`, `LICENSE`\n- Update `src/a.py` and `Makefile`\n- `api`, `web`",
         "README.md LICENSE src/a.py Makefile api web",
     ),
+    "one or both": ("- src/a.py and/or `src/b.py`", "src/a.py src/b.py"),
     "two without a comma": ("- src/a.py `src/b.py`", "src/a.py src/b.py"),
     "a remark in front": ("- (new) src/y.ts\n- (renamed, see #3) `src/z.ts`", "src/y.ts src/z.ts"),
     "a verb in front": (

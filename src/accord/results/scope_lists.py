@@ -28,7 +28,7 @@ from accord.text.block_syntax import Block
 from accord.text.hidden import GUARD
 from accord.text.outline import Section, shown_text
 
-_BETWEEN = frozenset(["", ",", ";", "and", "or", "&", "+", "|", "/", "→", "->", "=>"])
+_BETWEEN = frozenset(["", ",", ";", "and", "or", "and/or", "&", "+", "|", "/", "→", "->", "=>"])
 _DESCRIPTION = ("\N{EM DASH}", "\N{EN DASH}", "-", "#", ":")
 _ALONE = re.compile(r"(?<![^,:])[NM](?![^,])")
 _LIST = re.compile(r",*[WwFS](?:,+[WwFS])*,*")
