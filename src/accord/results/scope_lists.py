@@ -94,7 +94,8 @@ def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None)
 def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None) -> None:
     """Add to a title the entries of lists, with those in them, lines of paragraphs and code, and rows of tables.
 
-    Those behind a line that is a title are in the entry of that title. Further text below a path describes it.
+    Those behind a line that is a title are in the entry of that title. Further text below a path describes it, as do
+    words in an entry below a file in scope.
     """
     kinds = {each.kind for block in blocks for each in (block, *block.around)}
     has_list = not kinds.isdisjoint(("item", "table", "fence", "code"))
@@ -109,6 +110,8 @@ def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, entries[place])
             is_path = bool(holder.paths) and not isinstance(holder, ScopeTitle) and not holder.can_title
+            if is_first and is_path and known is None and not holder.folder and entry.doubt is Doubt.WORDED:
+                entry.paths, entry.mentions = [], {*_mentions([entry.text])}
             if isinstance(entry, ScopeTitle):
                 labels[place] = entry
                 entries[place].inner.append(entry)
@@ -301,8 +304,9 @@ def _mentions(words: Sequence[str]) -> Iterator[str]:
     """Yield the paths in a description, except for those behind ``see``."""
     split = [each.strip("*_`'\"").rstrip(".:") for word in words for each in re.split(r"[\s(),;]+", word) if each]
     for before, each in pairwise(["", *split]):
-        for path in paths_of(each, is_marked=False) if before.casefold() != "see" else ():
-            if each.endswith("/") or (names_file(path) and _LIKE_FILE.fullmatch(path)):
+        is_name = "." not in each and is_file(each)
+        for path in paths_of(each, is_marked=False, is_name=is_name) if before.casefold() != "see" else ():
+            if is_name or each.endswith("/") or (names_file(path) and _LIKE_FILE.fullmatch(path)):
                 yield path
 
 
