@@ -89,6 +89,7 @@ def test_a_result_that_breaks_its_contract_is_asked_for_again_twice(bench: Bench
     turns = min(times + 1, 3)
     is_repaired = times < 3
     assert left.code == (0 if is_repaired else 1), left.err
+    assert "(1 findings)" not in left.err
     outcomes = ["broken"] * times + ["done"]
     assert [entry["outcome"] for entry in attempts(left)] == outcomes[:turns]
     assert [entry["turn"] for entry in attempts(left)] == [1, 2, 3][:turns]

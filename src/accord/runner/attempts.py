@@ -97,7 +97,8 @@ def take_turns(session: AgentSession, budget: RunBudget, save_changes: Callable[
         prompt = repair_prompt(checked.findings)
         if not resume:
             prompt = second_prompt(ready.prompt, account.final_message, checked.findings)
-        session.job.show(f"accord: the result breaks its contract ({len(checked.findings)} findings); asking again")
+        problems = count_of(len(checked.findings), "finding")
+        session.job.show(f"accord: the result breaks its contract ({problems}); asking again")
         repaired = _take_repair_turn(session, prompt, budget, resume)
         if repaired is None:
             return
