@@ -145,11 +145,10 @@ def test_an_agent_writes_the_files_of_its_role(tmp_path: Path, state: str, name:
 
 
 @pytest.mark.parametrize("tasks", [TASKS, DONE])
-def test_a_reopened_session_without_an_open_task_waits_for_a_person(tmp_path: Path, tasks: str) -> None:
+@pytest.mark.parametrize("at", ["2026-01-31T10:00:00Z", AT])  # also in the second of the last output
+def test_a_reopened_session_without_an_open_task_waits_for_a_person(tmp_path: Path, tasks: str, at: str) -> None:
     texts = {"tasks.yaml": tasks, "outputs.jsonl": ALL_REVIEWED}
-    folder = make_session(
-        tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, reopened_at="2026-01-31T10:00:00Z", texts=texts
-    )
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=SINGLE, reopened_at=at, texts=texts)
     turn = move_on(writer(folder))
     assert (turn.role, "no task is open" in turn.reason) == (("", True) if tasks == DONE else ("Coder", False))
 

@@ -76,7 +76,7 @@ def _stopped_actor(session: Session) -> NextActor | None:
     reason = reason or " ".join(f"{one.decision_id}: {one.question}" for one in status.pending)
     reopened, is_open = status.reopened_at, bool(session.unfinished or session.record.unreviewed)
     is_open = is_open or status.current_state != "IMPLEMENT_LOOP"
-    if not reason and reopened and not is_open and all(is_before(one.at, reopened) for one in session.outputs[-1:]):
+    if not reason and reopened and not is_open and not any(is_before(reopened, one.at) for one in session.outputs[-1:]):
         reason = "The session was reopened, but no task is open. Add one, or move the session on."
     return NextActor(reason=reason, command=first_step(session).command) if reason else None
 
