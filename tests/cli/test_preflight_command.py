@@ -78,6 +78,20 @@ def test_a_rule_that_may_refuse_the_push_is_a_warning(accord: Accord, stage: Sta
     assert codes(accord.document("preflight", code=4)) == ["pulls-not-allowed"], "GitHub signs the commits of a bot"
 
 
+CONFIG = {".github/accord.yml": "branch_prefix: bots\n"}
+
+
+@pytest.mark.parametrize("more", [{"files": CONFIG, "rulesets": [{"branches": ["bots/**"], "rules": ["creation"]}]}])
+@pytest.mark.parametrize("words", [("preflight",), ("doctor", "--root", ".")])
+def test_rules_are_read_for_the_branches_that_the_configuration_names(
+    accord: Accord, stage: Stage, words: tuple[str, ...]
+) -> None:
+    accord.on(stage, GITHUB_TOKEN=stage.server.token)
+    (accord.home / ".github").mkdir()
+    ended = accord(*words, "--format", "json")
+    assert "Exclude `bots/**` under" in ended.out
+
+
 @pytest.mark.parametrize("more", [{"archived": True}])
 def test_an_archived_repository_is_refused(accord: Accord, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN=INSTALLATION_TOKEN)
