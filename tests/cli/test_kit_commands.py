@@ -68,6 +68,16 @@ def test_init_lists_the_files_writes_and_then_has_nothing_to_do(accord: Accord, 
     assert files_of(root) == before
 
 
+@pytest.mark.slow
+def test_choices_are_remembered_until_others_are_given(accord: Accord, root: Path) -> None:
+    init = ("init", "--root", root, "--yes", *REF)
+    first = accord.document(*init, "--only", "plan, review", "--agent", "claude", "--source", "octo/accord")
+    assert (first["only"], first["agent"], first["source"]) == (["plan", "review"], "claude", "octo/accord")
+    assert accord.document(*init)["outcome"] == "unchanged"
+    changed = accord.document(*init, "--only", "all")
+    assert (changed["only"], changed["agent"], changed["source"]) == (None, "claude", "octo/accord")
+
+
 @pytest.mark.parametrize("below", ["pkg", "a/b", "with space"])
 def test_init_below_the_top_names_the_command_for_the_top(accord: Accord, root: Path, below: str) -> None:
     (root / below / ".github").mkdir(parents=True)

@@ -427,6 +427,25 @@ def test_labels_are_listed_without_github(accord: Accord) -> None:
     assert_harmless(accord("labels", "list", "--file", accord.file("labels.json", hostile)).out)
 
 
+def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/labels", name="by hand", color="222222")
+    accord("labels", "sync", "--file", accord.file("labels.yml", FILE))
+    (record,) = (accord.home / "home").rglob("*.json")
+    assert stage.repository in str(record), "each repository has a record of its own"
+    less = accord.file("less.yml", "- {name: two, color: '222222'}\n")
+    assert accord.document("labels", "sync", "--file", less)["outcome"] == "unchanged"
+    for options, gone in ((["--prune"], ["one"]), (["--remove", "by hand"], ["by hand"])):
+        synced = accord.document("labels", "sync", *options, "--file", less)
+        assert [label["name"] for label in synced["labels"] if label["action"] == "deleted"] == gone
+
+
+def test_a_label_that_github_refuses_ends_with_4_and_the_others_are_synced(accord: Accord, stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/labels", name="..", color="222222")
+    file = accord.file("labels.yml", "[{name: new, color: '111111'}]\n")
+    synced = accord.document("labels", "sync", "--remove", "..", "--file", file, code=4)
+    assert {label["name"]: label["action"] for label in synced["labels"]} == {"..": "failed", "new": "created"}
+
+
 @pytest.mark.parametrize("pattern", ["[z-a]", "!CODEOWNERS"])
 def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(
     pattern: str, accord: Accord, stage: Stage
