@@ -52,6 +52,15 @@ def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, t
     assert done.stdout.splitlines() == [str(mine), "check", "my plan.json"]
 
 
+def test_dev_pure_runs_the_fast_tests_of_some_folders(checkout: Path) -> None:
+    script(checkout / ".venv" / "bin" / "pytest", 'printf "%s\\n" "$@"')
+    done = subprocess.run([str(checkout / "dev"), "pure", "-x"], capture_output=True, text=True, check=True)
+    option, _, *words, last = done.stdout.splitlines()
+    assert (option, words[:2], last) == ("-n", ["-m", "not matrix and not slow"], "-x")
+    assert len(words) > 2
+    assert [word for word in words[2:] if not (ROOT / word).is_dir()] == []
+
+
 def test_dev_drops_what_the_caller_set_for_another_project(checkout: Path) -> None:
     script(checkout / "uv", "env > told")
     script(checkout / "actions" / "setup" / "uv.sh", 'env > "$PWD/asked"; echo "$PWD/uv"')
