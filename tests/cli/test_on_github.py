@@ -446,6 +446,17 @@ def test_a_label_that_github_refuses_ends_with_4_and_the_others_are_synced(accor
     assert {label["name"]: label["action"] for label in synced["labels"]} == {"..": "failed", "new": "created"}
 
 
+def test_the_words_of_other_bots_are_broken(accord: Accord, stage: Stage) -> None:
+    accord.monkeypatch.setenv("ACCORD_BREAK_WORDS", "recheck")
+    given = ["--break-words", "bors r+"]
+    file = accord.file("plan.json", plan(task("a", body=task_body(context="Say `bors r+`, not recheck."))))
+    done = accord.document("apply", file, *given)
+    (issue,) = stage.issues()
+    assert "Say `b\u2060ors r+`, not r\u2060echeck." in issue["body"]
+    assert done["sanitised"] == {"commands": 2}
+    assert accord.document("apply", file, *given)["outcome"] == "unchanged"
+
+
 @pytest.mark.parametrize("pattern", ["[z-a]", "!CODEOWNERS"])
 def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(
     pattern: str, accord: Accord, stage: Stage
