@@ -90,3 +90,9 @@ def test_wrong_options_are_refused_before_a_provider_is_asked(
     served.play(chat({"completed_tasks": [], "confidence": 0.9}))
     ended = accord(*arguments, *more)
     assert (ended.code, said in ended.err, served.seen) == (2, True, [])
+
+
+def test_bytes_that_are_not_text_are_replaced(accord: Accord, arguments: list[object]) -> None:
+    (accord.home / "message.md").write_bytes(b"\xef\xbb\xbf- [x] Add tests\r\n\r\n\xff\x00")
+    document = accord.document(*arguments, "--providers", "regex-fallback")
+    assert document["llm-completed-tasks"] == '["Add tests"]'

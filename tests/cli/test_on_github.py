@@ -457,6 +457,12 @@ def test_the_words_of_other_bots_are_broken(accord: Accord, stage: Stage) -> Non
     assert accord.document("apply", file, *given)["outcome"] == "unchanged"
 
 
+def test_a_host_is_not_an_address(accord: Accord) -> None:
+    ended = accord("apply", "plan.json", "--allowed-hosts", "https://img.test/")
+    assert ended.code == 2
+    assert "`https://img.test/` is not a host." in ended.err
+
+
 @pytest.mark.parametrize("pattern", ["[z-a]", "!CODEOWNERS"])
 def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(
     pattern: str, accord: Accord, stage: Stage
