@@ -745,6 +745,7 @@ UNREAD = {
     "a block below a path": "- src/a.py\n\n  ```\n  src/b.py\n  ```",
     "a path with a blank": "- src/a.py\n- src/a b.py",
     "a name in code behind a path": "- `src/a.py`, `web`",
+    "files behind their folder": "- **Folder:** `src`\n- Files: `a.py`, `b.py`",
     "an entry below": "- Backend:\n  - src/a.py\n  - and its tests",
     "html": "- src/a.py\n\n<p>the tests</p>",
 }

@@ -38,7 +38,7 @@ _CUT = re.compile(r"U|(?<![^,])[Cw],+#|#,+[CwW](?![^,])")
 """Where the paths are among the words of a head, which ``_letter`` tells the form of."""
 _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGNORECASE)
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
-"""The heads of a column of folders, and of one of files in them."""
+"""The heads of a column of folders, and of one of files in them, or the labels of two entries."""
 _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
 _DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
@@ -125,6 +125,15 @@ def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None
             if is_first:
                 entries[items[0]] = entry
             nested.append((depth, entry))
+    _doubt_files(top.inner)
+
+
+def _doubt_files(entries: Iterable[ScopeEntry]) -> None:
+    """Leave unread the files behind a folder that they may be in, as both have a label."""
+    for one, other in pairwise(entries):
+        labels = (each.text.partition(":")[0].strip("*_ ") for each in (one, other))
+        if all(map(re.fullmatch, (_FOLDER, _FILES), labels)) and not any("/" in path for path in other.paths):
+            other.doubt = max(other.doubt, Doubt.COUNTED)
 
 
 def _entries(block: Block, known: Set[str] | None, *, is_first: bool) -> Iterator[tuple[int, ScopeEntry]]:
