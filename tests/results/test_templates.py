@@ -52,6 +52,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "a title of an own criterion": (task_body(criteria="- [ ] Criterion 1 of the spec", context="Criterion 1"), set()),
     "an address as the context": (task_body(context="<https://example.org/a>"), set()),
     "context is None": (task_body(context="None."), set()),
+    "context is a heading": (task_body(context="### Notes\n\n#### Of 2026"), {"section-empty"}),
     "context is empty": (task_body(context=""), {"section-empty"}),
     "nothing out of scope": (task_body(out_of_scope="- None"), set()),
     "out of scope is empty": (task_body(out_of_scope=""), {"section-empty"}),

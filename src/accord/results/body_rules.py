@@ -203,10 +203,9 @@ def _missing_section(body: Body, heading: Heading) -> tuple[str, str]:
 
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
-    text = section.visible
-    if not _LETTER.search(text) and not (heading is IN_SCOPE and body.in_scope):  # such as `**`
-        return any(child.level > section.level and is_same(child.parent, section.title) for child in body.sections)
-    return heading.may_be_none or not NONE.fullmatch(text)
+    if not any(_LETTER.search(each.visible) for each in body.below(heading)):
+        return heading is IN_SCOPE and body.in_scope != ()  # such as `**`
+    return heading.may_be_none or not NONE.fullmatch(section.visible)
 
 
 def _source_of(body: Body, top: Section) -> str:
