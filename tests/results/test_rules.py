@@ -578,6 +578,11 @@ EDITS: dict[str, tuple[Any, str, str]] = {
         "Remove it.",
     ),
     "a second priority": (plan(labelled(task("a"), *TASK_LABELS, "priority:low")), "/create/0/labels/4", "Keep one."),
+    "a label with a blank": (
+        plan(labelled(task("a"), *TASK_LABELS, " web")),
+        "/create/0/labels/4",
+        "Remove the whitespace.",
+    ),
     "a finding of an approval": (
         approve(comment("a.py", 1, FINDING)),
         f"{FIRST}/body",

@@ -191,7 +191,7 @@ def label_fault(label: str) -> Finding | None:
     if not label.strip():
         return Finding("label-unknown", "A label is empty.", hint="Name one or remove it.")
     if label != label.strip():
-        return Finding("label-unknown", "A label has whitespace around it.", hint="Remove it.")
+        return Finding("label-unknown", "A label has whitespace around it.", hint="Remove the whitespace.")
     if not has_address(label):
         message = "No address of GitHub's API can have this label's name, so it could not be changed."
         return Finding("label-unknown", message, hint="Use letters, and no control characters.")
