@@ -8,7 +8,8 @@ from support.runner_workflows import SHA, workflow
 
 from accord.core.findings import Finding
 from accord.workflows.facts import RepositoryFacts
-from accord.workflows.requirements import check_grants
+from accord.workflows.requirements import check_grants, needed_permissions
+from accord.workflows.trust import starts_of
 
 ROOT = Path(__file__).parents[2]
 PLACE = ".github/workflows/"
@@ -115,3 +116,12 @@ def test_the_generated_file_knows_every_reusable_workflow() -> None:
     needed = json.loads((ROOT / "src/accord/workflows/needed-permissions.json").read_bytes())
     assert list(needed) == sorted(path.name for path in (ROOT / PLACE).glob("reusable-*.yml"))
     assert needed["reusable-codex-run.yml"] == needed["reusable-agent-run.yml"]
+
+
+def test_a_chain_of_calls_that_github_refuses_is_not_followed_to_its_end() -> None:
+    paths = [f"{PLACE}{i}.yml" for i in range(1000)]
+    calls = [caller("", top="", uses=f"./{path}", on="workflow_call") for path in paths[1:]]
+    files = dict(zip(paths, map(workflow, [*calls, CALLED]), strict=True))
+    assert needed_permissions(paths[0], files) == {}
+    assert needed_permissions(paths[-10], files) == {"contents": "write", "issues": "write"}
+    assert [start.event for start in starts_of(paths[-1], files)] == ["workflow_call"]

@@ -56,8 +56,18 @@ def test_every_text_is_read_and_every_value_has_a_source(text: str) -> None:
     assert found is None or found.yields <= found.reads
 
 
-def test_deep_nesting_is_not_an_expression_instead_of_a_crash() -> None:
-    assert parse("(" * 100_000 + "a" + ")" * 100_000) is None
+DEEP = ["(" * 100_000 + "a" + ")" * 100_000, "!" * 400 + "a", "a" + " == a" * 400]
+
+
+@pytest.mark.parametrize("text", DEEP, ids=["parentheses", "negations", "comparisons"])
+def test_deep_nesting_is_not_an_expression_instead_of_a_crash(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_calls_as_deep_as_github_allows_are_an_expression() -> None:
+    found = parse("not(" * 50 + "inputs.a" + ")" * 50)
+    assert found
+    assert names(found.reads) == {"inputs.a"}
 
 
 @pytest.mark.parametrize(

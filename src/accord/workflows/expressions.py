@@ -25,6 +25,9 @@ _TOKEN = re.compile(
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
 )
 _CONSTANTS = {"true": True, "false": False, "null": None, "nan": math.nan, "infinity": math.inf}
+_MOST_LEVELS = 100
+"""GitHub refuses calls within calls deeper than 50 levels (actions/runner, ``ExpressionConstants``)."""
+
 _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "success", "failure", "always", "cancelled"})
 """Functions whose result is true, false or a digest."""
 
@@ -81,7 +84,15 @@ def parse(expression: str) -> Node | None:
         found = reader.any_of()
     except (SyntaxError, RecursionError):
         return None
-    return found if reader.is_at_end and not _TOKEN.sub("", expression) else None
+    is_whole = reader.is_at_end and not _TOKEN.sub("", expression)
+    return found if is_whole and not _is_deeper(found, _MOST_LEVELS) else None
+
+
+def _is_deeper(node: Node, limit: int) -> bool:
+    level = [node]
+    for _ in range(limit):
+        level = [part for each in level for part in each.parts]
+    return bool(level)
 
 
 def parse_condition(condition: object) -> Node | None:

@@ -29,7 +29,7 @@ from accord.files.yaml import read_mapping
 from accord.git.origin import read_origin
 from accord.workflows.agents import KnownAgents, known_agents, shipped_agents
 from accord.workflows.commands import commands_of
-from accord.workflows.models import CompositeAction, Job, Step, Workflow, run_default
+from accord.workflows.models import MOST_LEVELS, CompositeAction, Job, Step, Workflow, run_default
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -130,9 +130,6 @@ def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry, dict[s
 
 _LOCAL = ("./", "$/")
 _MOST_CHARACTERS = 100_000
-_MOST_LEVELS = 10
-"""GitHub's limit for actions inside of actions."""
-
 _SHELL_FILE = re.compile(r"\.(?:ba|z|da|k)?sh\Z")
 _SHEBANG = re.compile(r"\A#!.*\b(?:ba|z|da|k)?sh\b")
 _EXPRESSION = re.compile(r"\$\{\{[^}$]*\}\}|\$\([^()]*\)|`[^`]*`")
@@ -191,7 +188,7 @@ class CalledFiles:
             folders = (normpath(str(each.given.get("path") or "-")) for each in checkouts)
             if file is None and not any(f"{normpath(uses[2:])}/".startswith(f"{folder}/") for folder in folders):
                 self._add_missing(path, uses, f"{place}{step.place}/uses")
-        if file and file not in {path, *(each.file for each in users)} and len(users) < _MOST_LEVELS:
+        if file and file not in {path, *(each.file for each in users)} and len(users) < MOST_LEVELS:
             if file not in self._actions:
                 self._actions[file] = self._files.read(self._root, file, CompositeAction, self.missing)
             action = update["action"] = self._actions[file]

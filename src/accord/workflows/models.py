@@ -169,6 +169,8 @@ _NOT_READ: dict[str, Any] = {"file": "", "users": (), "inner": (), "action": Non
 """Fields of a step that no file sets."""
 
 _MOST_STEPS = 5000
+MOST_LEVELS = 10
+"""GitHub's limit for actions within actions, and for workflows that call each other."""
 
 
 def _flat_steps(value: Any, place: str = "/steps") -> Any:

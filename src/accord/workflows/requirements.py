@@ -20,7 +20,7 @@ from accord.core.findings import Finding, PlacedFinding, first_of, pointer, warn
 from accord.core.frozen import Frozen
 from accord.core.refusals import ACTIONS_PAGE, CREATE_PULLS, LABELS_PAGE, SECRETS_PAGE, VARIABLES_PAGE, SettingsPage
 from accord.workflows.expressions import secrets_in
-from accord.workflows.models import LEVELS, Job, Workflow
+from accord.workflows.models import LEVELS, MOST_LEVELS, Job, Workflow
 
 if TYPE_CHECKING:
     from accord.workflows.facts import RepositoryFacts
@@ -202,7 +202,7 @@ def needed_permissions(path: str, workflows: Mapping[str, Workflow], seen: froze
     to this one, so that a circle of calls ends.
     """
     workflow = workflows.get(path)
-    if workflow is None or path in seen:
+    if workflow is None or path in seen or len(seen) == MOST_LEVELS:
         return {}
     asked = [levels_of(workflow.permissions or {})]
     for job in workflow.jobs.values():

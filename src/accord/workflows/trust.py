@@ -19,7 +19,7 @@ from typing import Any
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
 from accord.workflows.expressions import Node, Reference, parse_condition
-from accord.workflows.models import Job, Step, Workflow
+from accord.workflows.models import MOST_LEVELS, Job, Step, Workflow
 
 PULLS = frozenset({"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"})
 _PARTS = {
@@ -78,7 +78,7 @@ def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = f
         (other, job_id)
         for other, workflow in files.items()
         for job_id, job in workflow.jobs.items()
-        if CALLED in events and other not in seen and job.uses in {f"./{path}", f"$/{path}"}
+        if CALLED in events and len(seen) < MOST_LEVELS and other not in seen and job.uses in {f"./{path}", f"$/{path}"}
     ]
     for caller in callers:
         for start in starts_of(caller[0], files, seen | {path}):
