@@ -13,6 +13,7 @@ from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml, with_scalars
 
 PIECES = ["a", "b: ", "- ", "\n", "  ", ", ", ": ", "&x ", "*x", "? ", *"{}[]'\"#|>1é\t"]
+DEEP_ALIASES = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 400))
 LAUGHS = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12))
 
 
@@ -45,6 +46,7 @@ def test_a_file_means_what_its_author_wrote(text: str, value: Any) -> None:
         ("a: *nothing", "not-yaml", 1), ("a: 1\n---\nb: 2", "not-yaml", 2), ("!!timestamp noon", "not-yaml", None),
         ("!!bool maybe", "not-yaml", None), ('!!int ""', "not-yaml", None), ("a: " + "9" * 5000, "not-yaml", None),
         ("a: \x00", "not-yaml", None), (r'a: "\ud83d"', "not-yaml", None), ("[" * 5000, "too-large", None),
+        (DEEP_ALIASES, "too-large", None),
     ],
 )  # fmt: skip
 def test_values_that_would_be_lost_run_or_unfold_are_findings(text: str, code: str, line: int | None) -> None:

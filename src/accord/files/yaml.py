@@ -158,6 +158,8 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: set[int]) -
         raise _broken_yaml(
             "not-yaml", "An alias refers to what contains it.", "Write it out.", node.start_mark.line + 1
         )
+    if len(above) > _MOST_LEVELS:
+        raise RecursionError
     if len(lines) > _MOST_NODES:
         raise _broken_yaml("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes.", "Split it.")
     lines.setdefault(path, node.start_mark.line + 1)
