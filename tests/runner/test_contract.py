@@ -37,9 +37,16 @@ def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, 
     assert reason in checked.warnings[0]
 
 
-@pytest.mark.parametrize("message", ["[" * 900 + "]" * 900, '["\\ud83d"]'], ids=["deep", "half a character"])
-def test_a_result_that_the_checker_cannot_read_is_broken_and_not_an_error_of_accord(message: str) -> None:
-    checked = check_result(SCHEMA, "", None, message)
+UNREADABLE = {
+    "deep": (SCHEMA, "[" * 900 + "]" * 900),
+    "half as deep": ({}, "[" * 450 + "]" * 450),
+    "half a character": (SCHEMA, '["\\ud83d"]'),
+}
+
+
+@pytest.mark.parametrize(("schema", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_result_that_the_checker_cannot_read_is_broken_and_not_an_error_of_accord(schema: Any, message: str) -> None:
+    checked = check_result(schema, "", None, message)
     assert (checked.is_broken, checked.value) == (True, None)
     assert "cannot be checked" in checked.warnings[0]
 

@@ -80,8 +80,12 @@ def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | Non
 
 @pytest.mark.parametrize("codec", [*FORMATS, "plain"])
 @pytest.mark.parametrize(
-    "raw", [b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000]
-)
+    "raw",
+    [
+        b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000,
+        b'{"type": "\\ud800", "a": ' + b"[" * 600 + b"]" * 600 + b"}",
+    ],
+)  # fmt: skip
 def test_no_nesting_and_no_number_makes_reading_fail(codec: str, raw: bytes) -> None:
     assert_readable(codec, raw, 1, "")
 

@@ -14,6 +14,7 @@ from accord.core.fixes import Fix, fix_document, read_corrected
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, kind_for
 from accord.core.suggest import did_you_mean
+from accord.runner.transcripts.lines import is_shallow
 from accord.text.untrusted import data_section
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ def _check_schema(schema: Mapping[str, Any], value: Any, message: str) -> Contra
     except (ValueError, RecursionError):
         value = read_object(message.encode("utf-8", "replace")).value
     try:
+        if not is_shallow(value):
+            raise ValueError("it nests too deeply")
         for error in validator(schema).iter_errors(value):
             text, place = error.message[:_PROBLEM_CHARS], pointer(*error.instance_path)
             found.append(Finding("schema", text, place, hint="Match the JSON Schema."))

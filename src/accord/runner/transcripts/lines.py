@@ -91,11 +91,10 @@ def json_value(line: bytes) -> Any:
     text = line.decode("utf-8", "replace").strip(" \t\n\r")
     try:
         value, end = _DECODER.raw_decode(text)
+        value = whole_text(value) if _SURROGATE.search(line) else value
     except (ValueError, RecursionError):
         return None
-    if end != len(text):
-        return None
-    return whole_text(value) if _SURROGATE.search(line) else value
+    return value if end == len(text) else None
 
 
 def json_prefix(text: str) -> Any:
