@@ -183,6 +183,19 @@ def test_a_record_that_cannot_be_kept_is_a_warning(
     assert found.result.outcome == "unchanged"
 
 
+@pytest.mark.slow
+def test_a_collector_that_is_away_stops_the_command_after_the_report(
+    accord: Accord, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="no OpenTelemetry: uv sync --all-extras")
+    keep(starts.stage, record())
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    ended = accord("report", "--since", "2026-10-01", "--otlp", "http://127.0.0.1:9")
+    assert ended.code == 3
+    assert "Runs             1" in ended.out
+    assert "did not take the spans" in ended.err
+
+
 def test_without_an_address_of_a_collector_nothing_is_read(accord: Accord, starts: Starts) -> None:
     starts.stage.server.requests.clear()
     ended = accord("report", "--otlp")
