@@ -27,6 +27,7 @@ from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, Blocker, Option, ResultRo
 from accord.results.implementor.rules import BLOCKERS
 from accord.runner.models import RunRequest
 from accord.runner.tool_server import prepare_folder
+from accord.text.blocks import read_blocks
 from accord.text.redaction import Redactor
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -188,19 +189,46 @@ def test_the_example_of_each_contract_can_be_submitted(tmp_path: Path, role: Res
     assert json.loads((tmp_path / "result.json").read_bytes()) == example
 
 
+def blocker_of(kind: str, **parts: str) -> Blocker:
+    said = {
+        "description": "The spec names two formats for the same field.",
+        "recommendation": "Option 1, since people read these files.",
+        "impact": "The export stays without dates.",
+        "spec": "docs/spec.md",
+        "section": "Dates",
+        "quote": "Dates are short and readable.",
+        **parts,
+    }
+    first = Option(choice=said.pop("choice", "Use ISO 8601."), trade_off=said.pop("trade_off", "longer, but sorts"))
+    return Blocker(type=kind, options=[first, Option(choice="Use Unix time.", trade_off="short")], **said)
+
+
+BLOCKS = {
+    "a fence": "```\npip install it\n```\n\nIt cannot be imported.",
+    "a fence that nothing closes": "It cannot be imported:\n\n~~~~\nImportError",
+    "a list": "- It cannot be imported.\n- It cannot be built.",
+    "a quote": "> It cannot be imported.\n\nThe log says so.",
+    "a heading": "It cannot be imported\n---\n\nThe log says so.",
+    "a table": "| Part | Fails |\n| --- | --- |\n| import | always |",
+}
+
+
+@pytest.mark.parametrize("part", ["description", "choice", "trade_off", "recommendation", "impact", "quote"])
+@pytest.mark.parametrize("text", BLOCKS)
+def test_the_markdown_of_a_part_of_a_blocker_stays_its_own(text: str, part: str) -> None:
+    summary = blocker_of("spec-gap", **{part: BLOCKS[text]}).summary()
+    names = ("Type", "Description", "Spec", "Section", "Quote", "Options", "Recommendation", "Impact")
+    shown = [block.lines[0] for block in read_blocks(summary).leaves if (block.kind, block.level) == ("paragraph", 1)]
+    assert [label for line in shown if (label := line.partition(":")[0]) in names] == [*names]
+    kinds = [block.kind for block in read_blocks(BLOCKS[text]).leaves]
+    assert {*kinds} <= {block.kind for block in read_blocks(summary).leaves}
+    result = {"role": "implementor", "outcome": "blocked", "patch": None, "summary": summary}
+    assert check_document(json.dumps(result).encode(), "implementor-result")[1] == []
+
+
 @pytest.mark.parametrize("kind", BLOCKERS)
 def test_a_report_of_any_blocker_holds(tmp_path: Path, kind: str) -> None:
-    blocker = Blocker(
-        type=kind,
-        description="The spec names two formats for the same field.",
-        options=[
-            Option(choice="Use ISO 8601.", trade_off="longer, but sorts"),
-            Option(choice="Use Unix time.", trade_off="short, but unreadable"),
-        ],
-        recommendation="Option 1, since people read these files.",
-        impact="The export stays without dates.",
-        spec="docs/spec.md", section="Dates", quote="Dates are short and readable.",
-    )  # fmt: skip
+    blocker = blocker_of(kind)
     tools.report_blocked(Workspace(tmp_path, tmp_path, "implementor"), blocker)
     _, findings = check_document((tmp_path / "result.json").read_bytes(), "implementor-result")
     assert findings == []
@@ -276,6 +304,11 @@ def test_items_are_those_of_the_snapshot(tmp_path: Path) -> None:
     workspace = with_items(tmp_path, item, {"id": "8", "title": "Two", "status": "pending"})
     assert [each["id"] for each in tools.list_work_items(workspace)] == ["7", "8"]
     assert [each["id"] for each in tools.list_work_items(workspace, "ready")] == ["7"]
+    assert tools.list_work_items(workspace, "blocked") == []
+    for status, hint in {"raedy": "mean `ready`", "Ready": "mean `ready`", "new": "of: pending, ready"}.items():
+        with pytest.raises(WrongUsage, match="Unknown status") as refused:
+            tools.list_work_items(workspace, status)
+        assert hint in refused.value.hint
     read = tools.read_work_item(workspace, "#7")
     assert read["body"] == body
     assert (read["in_scope"], read["out_of_scope"]) == (["src"], ["src/b.py"])

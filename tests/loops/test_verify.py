@@ -119,6 +119,7 @@ ITEMS = {
     "with CRLF": WorkItem(number=5, body=WHOLE.replace("\n", "\r\n")),
     "criteria alone": ITEM,
     "a scope with headings": WorkItem(number=5, body=task_body(in_scope="<!-- hint -->\n\n#### Backend\n\n- src/a.py")),
+    "a fence that nothing closes": WorkItem(number=5, body="## Scope\n\n### In Scope\n\n```\nsrc/a.py"),
     "many paths": WorkItem(number=5, body=LONG),
     "labels of another kind": WorkItem(number=5, body=WHOLE, labels=("task:implement", "priority:urgent")),
 }

@@ -18,7 +18,7 @@ from accord.github.models import Issue
 from accord.loops.facts import EndedRun
 from accord.loops.models import Closed
 from accord.loops.texts import line_to_post, text_to_post
-from accord.text.markdown import bare_title
+from accord.text.markdown import as_quote, bare_title, with_closed_fence
 from accord.text.markers import find_markers, take_markers, write_marker
 from accord.text.outline import sections
 from accord.text.posting import PostingPolicy
@@ -95,7 +95,7 @@ def follow_up_body(follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str
 
     The agent's proposal is quoted as context, because it has no say in the scope; as much of it as fits.
     """
-    proposal = "\n".join(f"> {line}".rstrip() for line in follow_up.body.strip().splitlines())
+    proposal = as_quote(follow_up.body)
     parts = [
         ("## Objective", f"Finish #{item.number}: {' '.join(follow_up.title.split())}"),
         ("## Spec Reference", _part(item.body, "Spec Reference") or f"- Spec: #{item.number}\n- Section(s): all"),
@@ -121,7 +121,7 @@ def _part(body: str, title: str, otherwise: str = "") -> str:
         if bare_title(section.title) == bare_title(title):
             ends = (other.line - 1 for other in found[i + 1 :] if other.level <= section.level)
             lines = content.splitlines()[section.line : next(ends, None)]
-            return "\n".join(lines[bool(lines and _UNDERLINE.fullmatch(lines[0])) :]).strip()
+            return with_closed_fence("\n".join(lines[bool(lines and _UNDERLINE.fullmatch(lines[0])) :]).strip())
     return otherwise
 
 

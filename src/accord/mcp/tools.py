@@ -17,18 +17,21 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from accord.core.clock import SystemClock
-from accord.core.documents import MAX_BYTES
+from accord.core.documents import MAX_BYTES, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, has_errors
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, check_document
 from accord.core.schemas import strict_schema
+from accord.core.suggest import did_you_mean
 from accord.files.store import write_whole
 from accord.git.patch_text import lines_of_files
 from accord.git.program import Git, GitFailed
 from accord.results.bodies import read_body
 from accord.results.implementor.rules import BLOCKERS, audit_scope
 from accord.results.run import example_folder
+from accord.results.status import WORK_ITEM
+from accord.text.markdown import as_code, as_entry, as_quote, with_label
 
 ResultRole = Literal["planner", "implementor", "reviewer"]
 
@@ -132,21 +135,18 @@ class Blocker(BaseModel):
 
     def summary(self) -> str:
         """Return the summary of a blocked result with every part that the contract asks for."""
-        options = [f"{n}. {each.choice} Trade-off: {each.trade_off}" for n, each in enumerate(self.options, 1)]
-        spec = [
-            f"Spec: `{self.spec}`" if self.spec else "",
-            f"Section: {self.section}" if self.section else "",
-            f'Quote: "{self.quote}"' if self.quote else "",
-        ]
-        parts = [
-            f"Type: {self.type}",
-            f"Description: {self.description}",
-            "\n".join(line for line in spec if line),
-            "\n".join(["Options:", "", *options]),
-            f"Recommendation: {self.recommendation}",
-            f"Impact: {self.impact}",
-        ]
-        return "\n\n".join(part for part in parts if part)
+        pairs = ((with_label("Choice:", o.choice), with_label("Trade-off:", o.trade_off)) for o in self.options)
+        parts = {
+            "Type": self.type,
+            "Description": self.description,
+            "Spec": self.spec and as_code(self.spec),
+            "Section": self.section,
+            "Quote": as_quote(self.quote) if "\n" in self.quote.strip() else self.quote and f'"{self.quote}"',
+            "Options": "\n".join(as_entry(f"{n}.", with_label(*pair)) for n, pair in enumerate(pairs, 1)),
+            "Recommendation": self.recommendation,
+            "Impact": self.impact,
+        }
+        return "\n\n".join(with_label(f"{label}:", text) for label, text in parts.items() if text)
 
 
 def contract(
@@ -210,6 +210,9 @@ def list_work_items(
     """List the work items of the repository, as they were when the job began."""
     keys = ("id", "title", "state", "status", "type", "priority", "complexity")
     items = workspace.items().values()
+    if status and status not in WORK_ITEM.states:
+        hint = did_you_mean(status, WORK_ITEM.states) or f"Use one of: {', '.join(WORK_ITEM.states)}."
+        raise WrongUsage(f"Unknown status `{short_name(status)}`.", hint=hint)
     return [{key: item.get(key) for key in keys} for item in items if not status or item.get("status") == status]
 
 

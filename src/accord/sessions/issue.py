@@ -25,7 +25,7 @@ from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, Sessi
 from accord.sessions.policy import refuse
 from accord.sessions.questions import UserQuestion, deferral
 from accord.sessions.run import answer, answer_problem, ask, close_question
-from accord.text.markdown import code_block
+from accord.text.markdown import as_quote, code_block
 from accord.text.markers import defuse, find_markers, write_marker
 from accord.text.outline import blank_code
 from accord.text.posting import PostingPolicy
@@ -207,11 +207,10 @@ def _question(decision: UserDecision, secrets: Redactor, policy: PostingPolicy) 
     lines = text.splitlines()
     if text != whole or len(question) == _LOOKED_AT or len(lines) > QUESTION_LINES:
         lines = [*lines[:QUESTION_LINES], "", "… The full question is in `status.json`."]
-    quoted = "\n".join(f"> {line}".rstrip() for line in lines)
-    name = decision.decision_id
+    name, shown = decision.decision_id, as_quote("\n".join(lines))
     mark = " (security)" if is_about_security(decision.category) else " (gate)" if name in GATES else ""
     example = code_block(f"/answer {name} {_ANSWERS.get(name, 'your answer')}", "text")
-    return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
+    return f"**{name}**{mark}\n\n{shown}\n\n{example}"
 
 
 def _note(command: AnswerCommand, secrets: Redactor, policy: PostingPolicy) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from textwrap import indent
 
+from accord.text.blocks import read_blocks
 from accord.text.hidden import GUARD, as_seen
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~<>$&]|(?<=[A-Za-z]):(?=//)|(?i:(?<=\bwww)\.)")
@@ -73,6 +75,31 @@ def mermaid_text(text: str) -> str:
     """Write any text as a quoted label of a Mermaid graph, at most 60 characters of it."""
     text = shorten(_CONTROL.sub(" ", as_seen(text)).strip(), _LABEL_CHARS)
     return "".join(c if c.isalnum() or c in " .,-…" else f"#{ord(c)};" for c in text)
+
+
+def with_label(label: str, text: str) -> str:
+    """Write a label, or other Markdown, before a text; blocks such as lists begin on a line of their own."""
+    ends = [*read_blocks(label).leaves[-1:], *read_blocks(text).leaves[:1]]
+    is_prose = all((block.kind, block.level) == ("paragraph", 1) for block in ends)
+    return with_closed_fence(f"{with_closed_fence(label)}{' ' if is_prose else chr(10) * 2}{text}")
+
+
+def with_closed_fence(text: str) -> str:
+    """Return a text that no text behind it is code of: with the end of a fence that is open at its end."""
+    text = text.strip("\r\n")
+    last = next(iter(read_blocks(text).leaves[-1:]), None)
+    is_open = last and last.kind == "fence" and last.level == 1 and not last.is_closed
+    return f"{text}\n{last.marker * last.length}" if last and is_open else text
+
+
+def as_entry(mark: str, text: str) -> str:
+    """Write any Markdown as an entry of a list."""
+    return f"{mark} {indent(text, ' ' * (len(mark) + 1)).lstrip()}"
+
+
+def as_quote(text: str) -> str:
+    """Write any Markdown as a quote."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
 _BLOCK = re.compile(r"\A(`{3,}|~{3,})\n(.*)\n\1", re.DOTALL)
