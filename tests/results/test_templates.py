@@ -583,6 +583,7 @@ LISTS = {
     "a way up below a folder": ("- `src/app/`\n  - ../shared/x.py", "src/shared/x.py"),
     "an entry of a comment": ("- src/a.py\n- [x] <!-- a -->", "src/a.py"),
     "two columns of paths": ("| Path | Test |\n|-|-|\n| src/a.py | tests/a.py |", "src/a.py tests/a.py"),
+    "two columns with remarks": ("| Path | Test |\n|-|-|\n| src/a.py (new) | `t/a.py` (new) |", "src/a.py t/a.py"),
     "a head with paths": ("| src/a.py | new |\n|-|-|\n| src/b.py | old |", "src/a.py src/b.py"),
     "a fold": ("<details>\n<summary>Files</summary>\n\n- src/a.py\n\n</details>", "src/a.py"),
     "words of a change": (

@@ -40,6 +40,8 @@ _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGN
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them, or the labels of two entries."""
 _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
+_REMARKED = re.compile(r"\S+ \([^()`/]*\)")
+"""A cell of a path with a remark in brackets."""
 _DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
@@ -195,7 +197,7 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[ScopeEntry]:
             for each, is_barred in zip(read, barred, strict=False)
             if not is_barred and (each.has_file or any(map(is_sure, each.paths)))
         ]
-        kept = [each for each in listed if each.doubt is Doubt.PLAIN] or listed[:1]
+        kept = [each for each in listed if each.doubt is Doubt.PLAIN or _REMARKED.fullmatch(each.text)] or listed[:1]
         if kept or any(barred):
             row.paths, row.doubt = _row_paths(titles, read, kept), max((each.doubt for each in kept), default=row.doubt)
             row.mentions = {path for each in kept for path in each.mentions}
