@@ -216,6 +216,10 @@ def test_many_equal_entries_are_read_in_linear_time() -> None:
     assert not grows_too_fast(lambda size: todo("- [ ] a\n" * size), 8000)
 
 
+def test_many_tags_before_struck_text_are_read_in_linear_time() -> None:
+    assert not grows_too_fast(lambda size: todo(f"- [ ] {'[T1] ' * size}x ~~y~~\n"), 88)
+
+
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
 def test_numbers_go_to_the_lines_of_their_tasks(tmp_path: Path, end: str) -> None:
     path = tmp_path / "TODO.md"

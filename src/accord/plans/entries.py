@@ -21,7 +21,7 @@ NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
 _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
-_UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\W)*")
+_UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
 _BRACKETS = re.compile(r"`[^`]*`|(?<!\S)\(([^()]*)\)")
