@@ -89,7 +89,6 @@ class GitEndpoint:
                 report = receive(call, commands, problem)
                 follow_branches(call)
             return report
-        git = bare.git
         protocol = self.request.headers.get("git-protocol", "")
         git = replace(bare.git, environment={**bare.git.environment, "GIT_PROTOCOL": protocol})
         command = (self._wanted.removeprefix("git-"), "--stateless-rpc")
