@@ -282,6 +282,7 @@ def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
         "- [ ] Two in src/b.py (blocked by One, priority: high)",
         "- [ ] Two in src/b.py (Priority: high; depends on: One)",
         "- [ ] Two in src/b.py (after One) (priority: high)",
+        "- [ ] Two in src/b.py(after One) (priority: high)",
         "- [ ] Two in src/b.py\n  - Depends on: One, Priority: high",
     ],
 )

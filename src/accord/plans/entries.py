@@ -24,7 +24,7 @@ _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
-_BRACKETS = re.compile(r"`[^`]*`|(?<!\S)\(([^()]*)\)")
+_BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)")
 _WAITS = re.compile(r"\A\s*(?:depends? on|after|requires|blocked by)\b(?!\s*:)(.*)", re.IGNORECASE | re.DOTALL)
 _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
@@ -116,10 +116,11 @@ def _without_brackets(text: str) -> tuple[str, list[str]]:
     stated = list[str]()
 
     def remove(brackets: re.Match[str]) -> str:
-        fields = [_WAITS.sub(r"Depends on: \1", part) for part in _SEPARATORS.split(brackets[1] or "")]
-        if not _is_field(text := "".join(fields).strip()):
+        is_call = bool(text[brackets.start() - 1 : brackets.start()].strip()) and not _WAITS.match(brackets[1] or "")
+        parts = [_WAITS.sub(r"Depends on: \1", part) for part in _SEPARATORS.split(brackets[1] or "")]
+        if is_call or not _is_field(fields := "".join(parts).strip()):
             return brackets[0]
-        stated.append(text)
+        stated.append(fields)
         return ""
 
     shown = _BRACKETS.sub(remove, text)
