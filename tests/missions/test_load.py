@@ -708,6 +708,7 @@ _BY_REV = _added("in_review", "approved")
 _CLAIM = _added("planned", "claimed", wp_id="WP05", at=LATER)
 _EARLY = _added("planned", "claimed", wp_id="WP05")
 _CLAIMED = _added("planned", "claimed", wp_id="WP02")
+_CONTINUED = _added("claimed", "in_progress", wp_id="WP02", at=LAST)
 _by_ada = partial(_added, wp_id="WP02", event_id="E2", at=LATER, actor="ada")
 _WORK = _all(_added("planned", "claimed", wp_id="WP02"), _added("claimed", "in_progress", wp_id="WP02", at=LATER))
 CHANGES_OF_A_LOG = {
@@ -759,7 +760,8 @@ CHANGES_OF_A_LOG = {
         for evidence in (
             None,
             _reviewed("rev", "changes_requested"),
-            _reviewed("eve", "approved"),
+            _reviewed("ada", "approved"),
+            {"review": {"verdict": "approved"}},
         )
     },
     "a forced approval with another verdict": (
@@ -769,6 +771,22 @@ CHANGES_OF_A_LOG = {
     "an approval by its reviewer": (
         _all(_IN_REVIEW, _added("in_review", "approved", evidence=_reviewed("Rev", "approved"))),
         [],
+    ),
+    "an approval by its reviewer, whom another actor names": (
+        _all(_IN_REVIEW, _added("in_review", "approved", evidence=_reviewed("eve", "approved"))),
+        [],
+    ),
+    "own approval of a tool that names its reviewer": (
+        _all(_IN_REVIEW, _added("in_review", "approved", actor="ada", evidence=_reviewed("eve", "approved"))),
+        [],
+    ),
+    "a claim that a migration says again": (
+        _all(_CLAIMED, _added("planned", "claimed", wp_id="WP02", actor="m", event_id="Z"), _CONTINUED),
+        [],
+    ),
+    "a claim that another makes later": (
+        _all(_CLAIMED, _added("planned", "claimed", wp_id="WP02", actor="m", at=LATER, event_id="Z"), _CONTINUED),
+        ILLEGAL * 2,
     ),
     "a time in the future": (_added("for_review", "in_review", at=FUTURE), ["timestamp-future"]),
     "a move after a time in the future": (_added("claimed", "blocked", wp_id="WP03", at=FUTURE), []),
@@ -804,6 +822,38 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
     project.folder.rename(project.folder.with_name("100-renamed"))
     renamed = check_missions(project.root, ["100-renamed"], "main", None, NOW + timedelta(days=9)).files
     assert [one.code for one in renamed["kitty-specs/100-renamed/status.events.jsonl"]] == []
+
+
+FLIPPED = "---\nwork_package_id: WP01\nexecution_mode: planning_artifact\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "path", "code"),
+    [
+        ("WP01-part.md", FLIPPED, "tasks/WP01-part.md", "mode-contradiction"),
+        ("WP01-other.md", FLIPPED, "tasks/WP01-other.md", "mode-contradiction"),
+        ("", "", "status.events.jsonl", "work-package-unknown"),
+    ],
+)
+def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
+    project: Project, name: str, text: str, path: str, code: str
+) -> None:
+    def found() -> list[tuple[str, str]]:
+        files = check_missions(project.root, [SLUG], "HEAD", None, NOW).files
+        return [(one.code, one.severity.value) for one in files.get(f"kitty-specs/{SLUG}/{path}", ())]
+
+    file = project.work_package("WP01", "code_change")
+    recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
+    project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
+    project.repository()
+    assert found() == []
+    file.unlink()
+    if name:
+        file.with_name(name).write_text(text, encoding="utf-8")
+    assert found() == [(code, "error")]
+    project.git("add", "--all")
+    project.commit("change")
+    assert found() == [(code, "warning")]
 
 
 @pytest.mark.slow

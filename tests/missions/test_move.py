@@ -104,6 +104,24 @@ def test_a_code_change_is_done_only_when_its_branch_is_an_ancestor_of_the_target
     assert code.move("WP01", "done").source == "approved"
 
 
+@pytest.mark.parametrize(
+    ("reason", "more", "is_done"), [("", {}, False), ("", {"planned": "again"}, True), ("It was squashed.", {}, True)]
+)
+def test_work_that_began_in_a_lane_asks_for_its_merge_whatever_its_mode_is_now(
+    code: Project, reason: str, more: dict[str, str], is_done: bool
+) -> None:
+    code.event("WP01", "approved", "in_progress", review_ref="r", policy_metadata={"lane_branch": LANE})
+    for target in more:
+        code.event("WP01", "in_progress", target, reason="again")
+    code.approve("WP01")
+    code.work_package("WP01", PLANNING)
+    if not is_done:
+        with pytest.raises(BrokenContract, match="lane-a is not merged into main"):
+            code.move("WP01", "done", override_reason=reason)
+    else:
+        assert code.move("WP01", "done", override_reason=reason).source == "approved"
+
+
 def test_an_override_with_a_reason_replaces_the_merge_and_is_logged(code: Project) -> None:
     code.move("WP01", "done", override_reason="It was squashed.")
     last = lines(code)[-1]

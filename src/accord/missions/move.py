@@ -24,7 +24,7 @@ from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
 from accord.missions.replay import is_approved
-from accord.missions.workspace import RECORDED, resolve_workspace
+from accord.missions.workspace import RECORDED, lane_of_work, resolve_workspace
 
 
 class MoveResult(Frozen):
@@ -100,14 +100,15 @@ def move_facts(
     except BrokenContract as broken:
         workspace_problem = broken.message
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
-    needs_merge = is_code and request.target == "done" and source != "done"
+    begun = branch or lane_of_work(events)  # whatever its file says now
+    needs_merge = (is_code or begun) and request.target == "done" and source != "done"
     if needs_evidence and branch:
         own = own_commits_of(mission, request.wp_id, branch, git, now)
         where = " in its `owned_files`" if work_package.head.owned_files else ""
         none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
         evidence_problem = own.error or ("" if own.count else none)
     lost = lane_problem.text if lane_problem else ""
-    unmerged = (workspace_problem or lost or git.merge_problem(branch)) if needs_merge else ""
+    unmerged = (workspace_problem or lost or git.merge_problem(begun)) if needs_merge else ""
     blocked = mission.blockers.get(request.wp_id, Blockers())
     return MoveFacts(
         request,

@@ -29,10 +29,13 @@ def people_of(events: Iterable[StatusEvent]) -> People:
     Claiming, starting and handing in are work; a claim or force takes it over. A review that sends it back, or its
     author taking it back, leaves it with the worker; ``planned`` frees it.
     """
-    return reduce(_with_event, events, People())
+    listed = [*events]
+    return reduce(lambda people, pair: _with_event(people, *pair), zip(listed, [None, *listed], strict=False), People())
 
 
-def _with_event(people: People, event: StatusEvent) -> People:
+def _with_event(people: People, event: StatusEvent, before: StatusEvent | None) -> People:
+    if _is_repeated(event, before):
+        return people
     actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
     if event.to_lane == "planned":
         people = replace(people, worker="", workers=frozenset())
@@ -44,6 +47,15 @@ def _with_event(people: People, event: StatusEvent) -> People:
     if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
         people = replace(people, reviewer=actor)
     return people
+
+
+def _is_repeated(event: StatusEvent, before: StatusEvent | None) -> bool:
+    """Tell whether an event says again what the one before it says, as migrations of other tools do."""
+    return before is not None and (before.at, before.from_lane, before.to_lane) == (
+        event.at,
+        event.from_lane,
+        event.to_lane,
+    )
 
 
 def began_at(events: Iterable[StatusEvent]) -> datetime | None:
@@ -75,15 +87,16 @@ def replay(events: Sequence[StatusEvent], written: str = "") -> Iterator[Replaye
     for i, event in enumerate(events):
         if not status and event.from_lane == written:
             status, is_approved = written, written in _ACCEPTED
-        problem = _edge_problem(event, status, events[i - 1] if i else None)
+        before = events[i - 1] if i else None
+        problem = _edge_problem(event, status, before)
         if not problem and event.to_lane == "approved":
             problem = _approval_problem(event, people, is_approved=is_approved)
         elif not problem and event.to_lane == "done" != event.from_lane and not is_approved:
             problem = f"{event.wp_id} becomes done without an approval that counts."
         is_kept = event.to_lane in ("done", "blocked") or event.from_lane == event.to_lane
         is_approved = (event.to_lane == "approved" and not problem) or (is_approved and is_kept)
-        yield ReplayedEvent(event, problem, is_approved, people)
-        status, people = event.to_lane, _with_event(people, event)
+        yield ReplayedEvent(event, problem, is_approved, People() if _is_repeated(event, before) else people)
+        status, people = event.to_lane, _with_event(people, event, before)
 
 
 def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -> str:
@@ -104,13 +117,18 @@ def _edge_problem(event: StatusEvent, status: str, before: StatusEvent | None) -
     return "" if target in (source, *reachable(source)) else f"No move leads from {source} to {target}."
 
 
+def judge_of(event: StatusEvent, people: People) -> str:
+    """Return who gave an approval: the reviewer in its evidence, or if that is unknown, who claimed the review."""
+    given = event.review.get("reviewer", "")
+    return (people.reviewer if given == "unknown" else given) or event.actor.strip()
+
+
 def _approval_problem(event: StatusEvent, people: People, *, is_approved: bool) -> str:
     """Return why an approval does not count. Some tools write their own name as the actor for all who use them.
 
     There the reviewer in the evidence gave it, or if that is unknown, the one who claimed the review; never by force.
     """
-    given = event.review.get("reviewer", "")
-    judge = (people.reviewer if given == "unknown" else given) or event.actor.strip()
+    judge = judge_of(event, people)
     names = [judge, *([event.actor.strip()] if event.force else [])]
     if actor_problem(judge):
         return "Its reviewer is not named in one line of printable characters and one script."

@@ -28,10 +28,9 @@ from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
 from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
-from accord.missions.replay import has_override, replay, starts_by
+from accord.missions.replay import has_override, judge_of, replay, starts_by
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
-from accord.missions.workspace import resolve_workspace
-from accord.text.hidden import comparable_name
+from accord.missions.workspace import lane_of_work, resolve_workspace
 
 
 def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[str, list[Finding]]:
@@ -42,7 +41,7 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():
-        found[path] = _of_work_package(mission, wp_id)
+        found[path] = [*_of_work_package(mission, wp_id), *_of_lane(mission, wp_id, start)]
     for name in (*names[:2], *mission.unread):
         if name in mission.broken:
             found.setdefault(mission.folder / name, []).extend(mission.broken[name].findings)
@@ -93,6 +92,7 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
     if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
         message = f"This change removes or alters lines of {FILE}, which may only grow."
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
+    yield from _lost_files(mission, start)
     illegal, passed = [], cache(partial(_starts_of, mission))
     for wp_id, events in mission.log.by_work_package.items():
         added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
@@ -117,6 +117,18 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}", hint=hint), line=line)
 
 
+def _lost_files(mission: Mission, start: str) -> Iterator[Finding]:
+    """Find work packages that only the log names; an error where the change since ``start`` removed the file."""
+    for wp_id in sorted(mission.log.latest.keys() - mission.files):
+        folder = f"{start}:./{SPECS}/{mission.slug}/tasks"
+        listed = Git(mission.root).attempt("ls-tree", "--name-only", folder).stdout if start else b""
+        message = f"{wp_id} has lines here, but no file under tasks/."
+        found = warning("work-package-unknown", message, hint="Restore its file.")
+        line = mission.log.lines[wp_id, mission.log.latest[wp_id].event_id]
+        is_removed = any(name.startswith(wp_id.encode()) for name in listed.splitlines())
+        yield replace(found, line=line, severity=Severity.ERROR if is_removed else found.severity)
+
+
 def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime) -> Iterator[Finding]:
     lines = {mission.log.lines[wp_id, one.event_id]: one for one in mission.log.by_work_package[wp_id]}
     if line := min((line for line, one in lines.items() if future_problem(one.at, now)), default=0):
@@ -130,10 +142,11 @@ def _refusal(
     mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], list[tuple[list[Any], list[bool]]]]
 ) -> str:
     """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
-    source, target, actor = event.from_lane, event.to_lane, event.actor.strip()
-    given = (event.review.get("verdict"), comparable_name(event.review.get("reviewer", "")))
+    source, target = event.from_lane, event.to_lane
+    actor = judge_of(event, people) if target == "approved" else event.actor.strip()
     is_unreviewed = event.force and event.evidence is None
-    if target == "approved" and not is_unreviewed and given != ("approved", comparable_name(actor)):
+    is_approval = event.review.get("verdict") == "approved" and event.review.get("reviewer")
+    if target == "approved" and not is_unreviewed and not is_approval:
         return f"Its evidence is not that {short_name(actor)} approved it."
     if event.force or source not in STATUSES:
         return ""
@@ -172,9 +185,8 @@ def _doubt_about(mission: Mission, event: StatusEvent) -> str:
     if event.to_lane != "done" or has_override(event):
         return ""
     with suppress(BrokenContract):
-        is_code = mission.work_package(event.wp_id).mode.value == "code_change"
-        branch = resolve_workspace(mission, event.wp_id).branch_name if is_code else ""
-        git = git_of(mission, event.wp_id)
+        begun = lane_of_work(mission.log.by_work_package[event.wp_id])
+        branch, git = resolve_workspace(mission, event.wp_id).branch_name or begun, git_of(mission, event.wp_id)
         return git.merge_problem(branch) if branch and git.refs(branch) else ""
     return ""
 
@@ -226,6 +238,19 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
         except BrokenContract as broken:
             findings += broken.findings
     return findings
+
+
+def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
+    """Find a mode that drops the merge of work that began in a lane, where the change since ``start`` wrote it."""
+    branch = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
+    is_dropped = branch and wp_id in mission.work_packages and mission.work_packages[wp_id].mode.value != "code_change"
+    if is_dropped and mission.known_status(wp_id) not in ("done", "canceled"):
+        parts = [str(mission.folder / name) for name in ("tasks", "lanes.json")]
+        is_new = start and Git(mission.root).attempt("diff", "--quiet", start, "--", *parts).returncode
+        message = f"{wp_id} is a planning_artifact, but its work began on the branch {branch}."
+        hint = "Set `execution_mode: code_change`, or move it to planned first."
+        found = warning("mode-contradiction", message, "/execution_mode", hint=hint)
+        yield replace(found, severity=Severity.ERROR if is_new else found.severity)
 
 
 def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ artifacts run in the root of the repository, without branch, lane and context fi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeGuard
@@ -143,6 +144,14 @@ def begun_branch(event: StatusEvent, branch: str) -> str:
     is_begun = event.to_lane == "in_progress" and event.execution_mode != "direct_repo"
     found = policy.get(RECORDED, branch if is_begun else "")
     return found if is_lane_branch(found) else ""
+
+
+def lane_of_work(events: Iterable[StatusEvent]) -> str:
+    """Return the branch on which the log says that the present work began; empty where it names none."""
+    found = ""
+    for event in events:
+        found = "" if event.to_lane == "planned" else begun_branch(event, "") or found
+    return found
 
 
 _NOT_A_BRANCH = re.compile(r"\.\.|@\{|//|/\.|\.lock(?:/|\Z)|[./]\Z|[\x00-\x20\x7f~^:?*\[\\]")
