@@ -804,6 +804,10 @@ KEPT_OUT = {
     "a label in bold behind a list": ("- src/a.py\n\n**Forbidden**\n\n- src/b.py", "src/a.py src/b.py"),
     "a heading behind a list": ("- src/a.py\n\n#### Forbidden\n\n- src/b.py", "src/a.py src/b.py"),
     "a sentence below a file": ("- src/a.py\n  - Follows `docs/spec.md`\n  - Call `json.loads`", "src/a.py"),
+    "remarks and a sentence below a file": (
+        "- src/a.py\n  - `t/a.py` (new)\n  - t/b.py: rows\n  - Call `src/c.py`",
+        "src/a.py t/a.py t/b.py",
+    ),
     "a remark below a folder": ("- src/\n  - a.py\n  - b.py (out of scope)", "src/a.py"),
     "words below a folder": ("- src/\n  - b.py is off limits", "src"),
     "a heading that forbids": ("- src/a.py\n\n#### Do not touch\n\n- src/b.py", "src/a.py"),

@@ -40,8 +40,8 @@ _FOLDER = re.compile(r"(?:folder|director(?:y|ies)|dir|path|location)s?", re.IGN
 _FILES = re.compile(r"(?:file|file ?name|name)s?", re.IGNORECASE)
 """The heads of a column of folders, and of one of files in them, or the labels of two entries."""
 _UNMARKED = re.compile(r"[-\u2013\u2014\s]*|no|none|n/a", re.IGNORECASE)
-_REMARKED = re.compile(r"\S+ \([^()`/]*\)")
-"""A cell of a path with a remark in brackets."""
+_REMARKED = re.compile(r"\S+(?: \([^()`/]*\)|(?::| [-\u2013\u2014]) [^`/]*)")
+"""A path with a remark, in brackets or behind a colon or a dash."""
 _DRAWN = re.compile(r"[\u2500-\u257f]|\A[|\s]*[|`+\\]--+\s")
 """Lines of a drawing, such as a tree, whose names are parts of paths."""
 _FOLD = re.compile(r"\s*(?:</?details\b[^<>]*>|<summary>.*</summary>)\s*", re.IGNORECASE)
@@ -112,7 +112,8 @@ def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, entries[place])
             is_path = bool(holder.paths) and not isinstance(holder, ScopeTitle) and not holder.can_title
-            if is_first and is_path and known is None and not holder.folder and entry.doubt is Doubt.WORDED:
+            is_remarked = entry.doubt is not Doubt.WORDED or _REMARKED.fullmatch(entry.text)
+            if is_first and is_path and known is None and not (holder.folder or is_remarked):
                 entry.paths, entry.mentions = [], {*_mentions([entry.text])}
             if isinstance(entry, ScopeTitle):
                 labels[place] = entry
