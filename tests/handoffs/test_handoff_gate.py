@@ -79,6 +79,8 @@ PASSES = {"verificationArtifact": {"result": "passed"}}
 NEW_SUMMARY = {"reviewArtifact": {"changeSummary": [*REVIEW["changeSummary"], "And an import"]}}
 WITHDRAWN = [{"reviewArtifact": part} for part in ({"status": "superseded"}, {"status": "draft"})]
 RENEWED = {"reviewArtifact": {"status": "complete", "decision": "approved"}}
+BY_BOT = [("reviewer", "bot", APPROVES), ("tester", "bot", PASSES)]
+NEW_GOALS = {"metadata": {"planningArtifact": {"goals": ["Import"]}, "transitionNote": "Imports come first."}}
 Later = list[tuple[str, str, dict[str, Any]]]
 CHANGES: list[tuple[str, Later, bool]] = [
     ("bot bot bot", [("developer", "other", RISKS)], True),
@@ -94,6 +96,9 @@ CHANGES: list[tuple[str, Later, bool]] = [
     ("bot eve bot", [("developer", "dev", RISKS), ("reviewer", "bot", APPROVES)], True),
     ("bot eve bot", [*(("developer", "dev", one) for one in WITHDRAWN), ("reviewer", "bot", RENEWED)], True),
     ("bot  bot", [("developer", "bot", RISKS)], False),
+    (" bot bot", [("developer", "bot", NEW_SUMMARY), *BY_BOT], True),
+    (" bot bot", [("developer", "dev", NEW_SUMMARY), *BY_BOT], False),
+    (" bot bot", [("planner", "bot", NEW_GOALS), *BY_BOT], True),
     ("bot bot bot", [("human", "eve", PASSES), ("tester", "bot", PASSES)], True),
     ("bot bot bot", [("developer", "other", RISKS), ("", "", {"reviewArtifact": {"updatedBy": "eve"}})], True),
 ]

@@ -79,6 +79,14 @@ def verdict_actors(metadata: Metadata) -> dict[str, str]:
     return {verdict: known.get(verdict, (part and part.updated_by) or "") for verdict, part in signed.items()}
 
 
+def workers_of(metadata: Metadata) -> list[str | None]:
+    """Return who did the work: the recorded actors, the authors of the plan and of the tests, and the owner."""
+    runtime, plan, workflow = metadata.workflow_runtime, metadata.planning_artifact, metadata.workflow
+    tests = metadata.testing_artifacts and metadata.testing_artifacts.implemented
+    signed = (plan and plan.updated_by, tests and tests.updated_by, workflow and workflow.owner)
+    return [*(runtime.worked_by if runtime else ()), *signed]
+
+
 def is_outdated(metadata: Metadata, verdict: str) -> bool:
     """Tell whether the work changed after a verdict about it."""
     known = judged_digests(metadata).get(verdict)

@@ -275,6 +275,7 @@ class WorkflowRuntime(_HandoffModel):
     blocking_reasons: list[BlockingReason] = []
     judged: dict[str, str] = Field({}, description="Digest of the work that `decision` or `result` judges.")
     judged_by: dict[str, str] = Field({}, description="Id of the actor who gave `decision` or `result` last.")
+    worked_by: list[str] = Field([], description="Ids of the actors who wrote `changeSummary` or `filesTouched`.")
     answered: str = Field("", description="Digest of the last question that a person answered.")
     action_history: list[ActionEntry] = Field([], description="Only grows.")
 

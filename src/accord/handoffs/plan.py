@@ -149,7 +149,7 @@ def decide_patch(
     runtime_changes: dict[str, Any] = {key: value for key, value in record.items() if value != (runtime.get(key) or {})}
     if reasons or not (changes or (given and runtime_changes)):
         return _without_patch(task, reasons)
-    runtime_changes |= {"blockingReasons": []} if stays else {}
+    runtime_changes |= ({"blockingReasons": []} if stays else {}) | rules.work_record(runtime, changes, author.name)
     if runtime | runtime_changes != runtime:
         merged = with_runtime(merged, runtime | runtime_changes)
     return HandoffDecision(_with_stamps(merged, wanted, touched, author))

@@ -16,7 +16,7 @@ from accord.core.findings import Finding, Severity, pointer, warning
 from accord.core.shapes import value_at
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_placeholder
-from accord.handoffs.evidence import PROGRESS, future_findings, verdict_actors
+from accord.handoffs.evidence import PROGRESS, future_findings, verdict_actors, workers_of
 from accord.handoffs.models import (
     TASK_ID,
     Handoff,
@@ -37,9 +37,7 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
     Missing artifacts of its status are errors: they were removed, or the status was edited.
     """
     missing, metadata = [*status_findings(handoff)], handoff.metadata
-    work = metadata.testing_artifacts and metadata.testing_artifacts.implemented
-    signed = [*verdict_actors(metadata).values(), work and work.updated_by]
-    signed.append(metadata.workflow.owner if metadata.workflow else None)
+    signed = [*verdict_actors(metadata).values(), *workers_of(metadata)]
     who, verifier, *workers = (comparable_name(name or "") for name in signed)
     if who and who == verifier and who in workers:
         what = f"`{short_name(str(signed[0]))}` wrote the work, the review and the verification."
@@ -197,6 +195,7 @@ REVIEW_REFERENCES = tuple((*output, "reviewReferences") for output in PLANNER_OU
 ENGINE: tuple[FieldPath, ...] = (("metadata", "workflowRuntime"), ("completedAt",))
 """The engine's own fields."""
 
+CHANGED: tuple[FieldPath, ...] = ((*REVIEW, "changeSummary"), (*REVIEW, "filesTouched"))
 DECISION: FieldPath = (*REVIEW, "decision")
 RESULT: FieldPath = (*VERIFICATION, "result")
 VERDICTS = (DECISION, RESULT)
@@ -214,6 +213,12 @@ ROLES: Mapping[str, tuple[FieldPath, ...]] = {
 
 Only who judges writes a verdict: ``decision`` or ``result``.
 """
+
+
+def work_record(runtime: Mapping[str, Any], changes: Iterable[FieldPath], name: str) -> dict[str, list[str]]:
+    """Return the record of who wrote the changes, after an author changed a part of them; else nothing."""
+    is_work = any(overlaps(location, part) for location in changes for part in CHANGED)
+    return {"workedBy": [*dict.fromkeys([*runtime.get("workedBy", ()), name])]} if is_work else {}
 
 
 def may_change(role: str, location: FieldPath) -> bool:

@@ -96,7 +96,7 @@ def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
             hint = did_you_mean(asked.recommended_option or "", labels) or _ASK
             yield Finding("missing-awaiting-human-artifact", message, f"/metadata/{name}/recommendedOption", hint=hint)
         if metadata.workflow_runtime and metadata.workflow_runtime.answered == question_digest(metadata):
-            message = f"The question of the {name} was answered."
+            message = f"The task already waited for an answer to the question of the {name}."
             yield Finding("question-answered", message, f"/metadata/{name}/question", hint="Write a new question.")
 
 
