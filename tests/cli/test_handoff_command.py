@@ -67,7 +67,7 @@ def test_a_store_of_tasks_is_not_a_patch(accord: Accord, tasks: Any, verb: str) 
     assert (verb == "move") or path.read_bytes() == before
 
 
-@pytest.mark.parametrize("actor", ["  ", "bob\nalice", "bob\u2028"])
+@pytest.mark.parametrize("actor", ["", "  ", "bob\nalice", "bob\u2028"])
 @pytest.mark.parametrize("command", [("patch", "patch.json"), ("move", "--to", "planning")])
 def test_an_actor_that_is_not_one_printable_line_changes_nothing(accord: Accord, actor: str, command: Any) -> None:
     path = accord.file("task.json", handoff("backlog"))

@@ -172,7 +172,7 @@ class _HandoffArguments(IssueArguments, FormatArguments):
 
 class _ChangeHandoffArguments(WritingArguments, _HandoffArguments):
     role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)), required=True)
-    actor: str = option("--actor ID", "Author's id; the role by default.")
+    actor: str | None = option("--actor ID", "Author's id; the role by default.")
     adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
 
 
@@ -257,7 +257,8 @@ def _change(
 
     reading = patch_path or name
     try:
-        author = Author(given.role, timestamp(SystemClock().now()), redact(given.actor))
+        actor = "" if given.actor is None else given.actor or " "  # an empty name does not mean the role
+        author = Author(given.role, timestamp(SystemClock().now()), redact(actor))
         given_patch = read_object(read_bytes(patch_path)) if patch_path else None
         merged = redact_json(given_patch.value, redact) if given_patch else {}
         reading = name
@@ -271,7 +272,7 @@ def _change(
         return 1
     done = "unchanged" if decision.task in before else "planned" if given.dry_run else "applied"
     outcome = done if decision.is_ok else "rejected"
-    command = _command(path, given, given.role, given.actor)
+    command = _command(path, given, given.role, given.actor or "")
     source, reasons = name, [*decision.reasons, *decision.warnings]
     if given_patch and patch_path and decision.blames_patch:
         reasons, source = with_lines(reasons, given_patch.lines), patch_path
