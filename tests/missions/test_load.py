@@ -856,6 +856,21 @@ def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
     assert found() == [(code, "warning")]
 
 
+def test_a_change_of_one_work_package_blames_no_other(project: Project) -> None:
+    recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
+    project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
+    project.event("WP02", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
+    project.work_package("WP02", "planning_artifact")
+    project.work_package("WP011", "planning_artifact")
+    project.repository()
+    project.work_package("WP011", "planning_artifact", "More")
+    found = [one for each in check_missions(project.root, [SLUG], "HEAD", None, NOW).files.values() for one in each]
+    codes = ("mode-contradiction", "work-package-unknown")
+    assert sorted((one.code, one.severity.value) for one in found if one.code in codes) == [
+        (code, "warning") for code in codes
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "reason", "codes"),

@@ -39,7 +39,7 @@ from accord.missions.replay import lets_start, people_of
 
 _Questions = ParamSpec("_Questions")
 _AnswerOnce = TypeVar("_AnswerOnce")
-_WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
+WP_FILE = re.compile(r"\A(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _LIKE_WP_FILE = re.compile(r"wp[-_ ]?([0-9]{1,9})(?![0-9]).*", re.IGNORECASE)
 _WP_KEY = re.compile(rb"^work_package_id[ \t]*:", re.MULTILINE)
 _MOST_KNOWN = 200
@@ -226,7 +226,7 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     mission = Mission(root, slug, meta, lanes, _contexts(root, slug), log, broken)
     others = []
     for path in sorted([*folder.iterdir(), *(folder / "tasks").rglob("*")]):
-        if path.parent.parent == folder and (name := _WP_FILE.fullmatch(path.name)) and path.is_file():
+        if path.parent.parent == folder and (name := WP_FILE.fullmatch(path.name)) and path.is_file():
             _add_work_package(mission, name[1], path, legacy_default)
         elif path.name[0] != "." and not path.is_dir():
             others.append(path)

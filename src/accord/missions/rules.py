@@ -23,7 +23,7 @@ from accord.core.shapes import unread_keys
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
-from accord.missions.load import Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
+from accord.missions.load import WP_FILE, Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
 from accord.missions.projects import SPECS, mission_entries
@@ -119,14 +119,14 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
 
 def _lost_files(mission: Mission, start: str) -> Iterator[Finding]:
     """Find work packages that only the log names; an error where the change since ``start`` removed the file."""
-    for wp_id in sorted(mission.log.latest.keys() - mission.files):
-        folder = f"{start}:./{SPECS}/{mission.slug}/tasks"
-        listed = Git(mission.root).attempt("ls-tree", "--name-only", folder).stdout if start else b""
+    lost, folder = sorted(mission.log.latest.keys() - mission.files), f"{start}:./{SPECS}/{mission.slug}/tasks"
+    listed = Git(mission.root).attempt("ls-tree", "--name-only", "-z", folder).stdout if start and lost else b""
+    removed = {name[1] for each in listed.decode("utf-8", "replace").split("\0") if (name := WP_FILE.fullmatch(each))}
+    for wp_id in lost:
         message = f"{wp_id} has lines here, but no file under tasks/."
         found = warning("work-package-unknown", message, hint="Restore its file.")
         line = mission.log.lines[wp_id, mission.log.latest[wp_id].event_id]
-        is_removed = any(name.startswith(wp_id.encode()) for name in listed.splitlines())
-        yield replace(found, line=line, severity=Severity.ERROR if is_removed else found.severity)
+        yield replace(found, line=line, severity=Severity.ERROR if wp_id in removed else found.severity)
 
 
 def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime) -> Iterator[Finding]:
@@ -245,7 +245,7 @@ def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
     branch = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
     is_dropped = branch and wp_id in mission.work_packages and mission.work_packages[wp_id].mode.value != "code_change"
     if is_dropped and mission.known_status(wp_id) not in ("done", "canceled"):
-        parts = [str(mission.folder / name) for name in ("tasks", "lanes.json")]
+        parts = [f"{SPECS}/{mission.slug}/{name}" for name in (f"tasks/{wp_id}[-_.]*", "lanes.json")]
         is_new = start and Git(mission.root).attempt("diff", "--quiet", start, "--", *parts).returncode
         message = f"{wp_id} is a planning_artifact, but its work began on the branch {branch}."
         hint = "Set `execution_mode: code_change`, or move it to planned first."
