@@ -274,12 +274,23 @@ def test_a_refusal_ends_with_the_moves_and_the_commands_to_type(accord: Accord, 
     assert [one["to"] for one in shown["next_moves"]] == ["IMPLEMENT_LOOP"]
 
 
-def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(session: Session) -> None:
+@pytest.mark.parametrize("code", ["not-json", "artifact-missing"])
+def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(session: Session, code: str) -> None:
     play = session(texts={"status.json": "{"})
+    if code == "artifact-missing":
+        (play.folder / "status.json").unlink()
     shown = play("show", code=1)
-    assert (shown["ok"], shown["state"], shown["findings"][0]["code"]) == (False, None, "not-json")
-    for words in ("resume", "advance --to DESIGN --role Orchestrator", "answer UD-1=x", "answer", "ask --question x"):
-        play.refused("not-json", *words.split())
+    assert (shown["ok"], shown["state"], shown["findings"][0]["code"]) == (False, None, code)
+    assert shown["findings"][0]["hint"] in play.accord("session", "show", play.folder).out
+    for words in (
+        "resume",
+        "advance --to DESIGN --role Orchestrator",
+        "answer UD-1=x",
+        "answer",
+        "ask --question x",
+        "set project_type=lib --role Orchestrator",
+    ):
+        assert play.refused(code, *words.split()).endswith(shown["findings"][0]["hint"])
 
 
 def test_a_secret_that_an_agent_repeats_is_not_recorded(accord: Accord, session: Session) -> None:

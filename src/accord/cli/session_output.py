@@ -187,7 +187,7 @@ def as_document(session: Session) -> dict[str, object]:
         "correction_status": status.correction_status if status else None,
         "blocker": status.blocker if status else None,
         "blocked_from": status.blocked_from if status else None,
-        "findings": [found.as_json() for found in session.parts["status.json"].findings],
+        "findings": [found.as_json() for found in session.status_findings],
     }
 
 
@@ -220,7 +220,7 @@ def screen(session: Session, size: os.terminal_size | None = None) -> list[str]:
     """Return the lines that show a session; with a size, at most one screen of them, cut at its width."""
     status, head = session.status, [click.style(one_line(session.name), bold=True)]
     if status is None:
-        head.append(click.style(one_line(session.parts["status.json"].problem), fg="red"))
+        head += finding_lines(session.status_findings, str(session.folder))
         return [cut_line(line, size) for line in head]
     head.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {_next_text(session)}")
     if status.blocker:

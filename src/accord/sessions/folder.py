@@ -242,6 +242,17 @@ class Session(Frozen):
         return cast("SessionStatus | None", self.parts[STATUS_FILE].model)
 
     @property
+    def status_findings(self) -> list[Finding]:
+        """The findings of ``status.json`` by itself, also that it is missing."""
+        part = self.parts[STATUS_FILE]
+        return [self.absence_of(STATUS_FILE)] if part.is_missing else list(part.findings)
+
+    def absence_of(self, name: str) -> Finding:
+        """Return the finding of a file that a command needs and that is not there."""
+        message = f"{self.folder / name} is missing or not a regular file."
+        return Finding("artifact-missing", message, hint="Restore it.")
+
+    @property
     def tasks(self) -> SessionTasks | None:
         """``tasks.yaml``."""
         return cast("SessionTasks | None", self.parts[TASKS_FILE].model)
@@ -316,12 +327,13 @@ class Session(Frozen):
 def status_of(session: Session) -> SessionStatus:
     """Return a session's status. Raises BrokenContract where it cannot be read."""
     if session.status is None:
-        raise refuse("The session cannot be read.", list(session.parts[STATUS_FILE].findings))
+        raise refuse("The session cannot be read.", session.status_findings)
     return session.status
 
 
 def status_value(session: Session) -> dict[str, Any]:
     """Return a copy of ``status.json`` with all its keys, to be changed and returned by a step."""
+    status_of(session)
     return copy.deepcopy(dict(session.parts[STATUS_FILE].value))
 
 

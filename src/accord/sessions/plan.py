@@ -230,8 +230,7 @@ def _check_writable(session: Session) -> None:
 def _usable(session: Session, name: str) -> Part:
     part = session.parts[name]
     if part.raw is None:
-        message = f"{session.folder / name} is missing or not a regular file."
-        raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message, hint="Restore it."))
+        raise refuse(f"{name} cannot be changed.", session.absence_of(name))
     if part.model is None:
         raise _in_file(name, f"{name} cannot be changed while it is broken.", part.findings, part.problem)
     return part
