@@ -100,6 +100,8 @@ def test_an_invalid_patch_is_named_instead_of_the_task(accord: Accord) -> None:
     for command in (("patch", task, bad), ("move", task, "--to", "planning", "--patch", bad)):
         ended = accord("handoff", *command, "--role", "planner")
         assert (ended.code, ended.out.splitlines()[0].split(" error ")[0]) == (1, f"{bad}:2:")
+        refused = accord.document("handoff", *command, "--role", "planner", code=1)
+        assert refused["source"] == str(bad)
 
 
 def test_a_dry_run_and_a_refused_patch_write_nothing_and_a_refused_move_only_its_reasons(accord: Accord) -> None:
@@ -144,6 +146,13 @@ def test_a_redirect_is_done_and_says_so(accord: Accord) -> None:
 )
 def test_wrong_words_are_wrong_usage(accord: Accord, arguments: tuple[str, ...]) -> None:
     assert accord("handoff", *arguments).code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "dispatch"])
+@pytest.mark.parametrize("words", [(), ("a.json", "--work-item", "1")])
+def test_a_handoff_is_to_be_named_once(accord: Accord, command: str, words: tuple[str, ...]) -> None:
+    ended = accord("handoff", command, *words)
+    assert (ended.code, "Name the handoff once" in ended.err) == (2, True)
 
 
 def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord: Accord) -> None:

@@ -344,6 +344,8 @@ def test_a_key_names_task_status_action_and_artifacts() -> None:
         keys(handoff(**{**BOTH, "canonicalTaskId": "T-00124"})),
     ]
     assert len({same[0], *(other[0] for other in others)}) == 5
+    named = ({**handoff(**{**BOTH, "canonicalTaskId": None}), "id": name} for name in ("T-00007", "export"))
+    assert [keys(task)[0].partition("/")[0] for task in named] == ["T-00007", "export"]
 
 
 @pytest.mark.parametrize(
@@ -431,6 +433,13 @@ def test_the_first_change_of_a_task_brings_its_id_or_gets_one(given: Any, conten
     assert codes(decision.warnings) == [("task-id-invalid", "/metadata/canonicalTaskId")] * bool(given)
     assert moved["metadata"]["canonicalTaskId"] == expected
     assert {entry["idempotencyKey"].partition("/")[0] for entry in runtime(moved)["actionHistory"]} == {expected}
+
+
+@pytest.mark.parametrize(("own", "expected"), [("T-00007", "T-00007"), ("export", "T-00042"), (7, "T-00042")])
+def test_the_id_of_a_document_is_that_of_its_task(own: Any, expected: str) -> None:
+    task = normalise({"id": own, "status": "backlog", "metadata": {}})
+    moved = decide_with_id(task, lambda found: decide_move(found, "planning", by("human")), lambda: "T-00042").task
+    assert moved["metadata"]["canonicalTaskId"] == expected
 
 
 @pytest.mark.parametrize("content", [{"canonicalTaskId": "T-00009", **BOTH}, {}])

@@ -144,12 +144,11 @@ def dispatch(given: _SendArguments) -> None:
     """
     from accord.handoffs.gate import open_actions, send_and_record
 
-    file, issue, dry_run = given.file, given.issue, given.dry_run
-    if (file is None) == (issue is None):
-        raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
+    issue, dry_run = given.issue, given.dry_run
+    (file,) = _paths([given.file] if given.file else [], issue, 0, "TASK.json")
     clock = SystemClock()
     with github_for(given) as (github, *_):
-        change = _changer(file or "", issue, github)
+        change = _changer(file, issue, github)
         actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
         sent = [*filter(None, (send_and_record(github, action, change, issue, log, clock) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else []
@@ -286,7 +285,7 @@ def _paths(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
         return ("", *files)
     if issue is None and len(files) == more + 1:
         return files
-    raise WrongUsage(f"Expected {what}.", hint="Pass it, or `--work-item N` instead of TASK.json.")
+    raise WrongUsage(f"Expected {what}.", hint="Name the handoff once: as TASK.json, or as `--work-item N` instead.")
 
 
 def _command(path: str, given: IssueArguments, role: str = "", actor: str = "") -> HandoffCommand:
@@ -324,6 +323,7 @@ def _present(
         "outcome": outcome,
         "status": status,
         "redirected": is_redirected,
+        "source": source or name,
         "blockingReasons": [_as_json(each) for each in findings if each.severity is Severity.ERROR],
         "warnings": [_as_json(each) for each in findings if each.severity is Severity.WARNING],
         "documents": [each.as_json() for each in documents],

@@ -100,7 +100,7 @@ def decide_with_id(
     decision = decide(task)
     if has_task_id(task) or not decision.is_ok or decision.task == task:
         return decision
-    task_id = written_id(with_task_id(decision.task, new_id()))
+    task_id = written_id(with_task_id(decision.task, rules.own_id(task) or new_id()))
     warnings = rules.task_id_findings(written_id(task), f"{task_id} replaces it; correct what refers to the old one.")
     return replace(decide(with_task_id(task, task_id)), warnings=tuple(warnings))
 
@@ -329,7 +329,7 @@ def _idempotency_key(task: Mapping[str, Any], action: str) -> str:
     metadata = {key: value for key, value in task["metadata"].items() if key != "workflowRuntime"}
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
-    return f"{metadata.get('canonicalTaskId') or 'task'}/{task['status']}/{action}/{digest}"
+    return f"{metadata.get('canonicalTaskId') or task.get('id') or 'task'}/{task['status']}/{action}/{digest}"
 
 
 def as_reason(finding: Finding) -> dict[str, str]:

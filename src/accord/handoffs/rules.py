@@ -52,6 +52,11 @@ def handoff_findings(handoff: Handoff, now: datetime) -> list[Finding]:
     return [*missing, *unread_keys(handoff.model_dump(by_alias=True, exclude_unset=True))]
 
 
+def own_id(task: Mapping[str, Any]) -> str:
+    """Return the ``id`` of the document itself, if it has the form of a task's id; else an empty text."""
+    return found if isinstance(found := task.get("id"), str) and TASK_ID.fullmatch(found) else ""
+
+
 def task_id_findings(task_id: object, hint: str) -> Iterator[Finding]:
     """Warn of a malformed id of a task."""
     if task_id is not None and not (isinstance(task_id, str) and TASK_ID.fullmatch(task_id)):
