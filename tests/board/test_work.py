@@ -105,6 +105,20 @@ def test_an_item_is_where_the_next_step_is_someones(
     assert command in found_command
 
 
+@pytest.mark.parametrize(
+    ("one", "since"),
+    [
+        (pull(is_approved=True, judged_at=NOW), [NOW]),
+        (pull(wants_changes=True, judged_at=NOW), [NOW]),
+        (pull("needs-human", is_approved=True, judged_at=NOW), [None]),
+        (pull(is_mergeable=False, is_approved=True, judged_at=NOW), [None]),
+    ],
+)
+def test_a_pull_request_needs_a_person_since_its_review(one: BoardPull, since: list[Any]) -> None:
+    facts = BoardRepository(ADDRESS, NOW, BOT, (), (one,))
+    assert [entry.since for entry in overview_of_work(facts).needs_you] == since
+
+
 ENDED = replace(item(number=5).issue, is_pull=True, state="closed", merged_at=NOW)
 MERGED, CLOSED = (EndedPull(one, (3,), (3,)) for one in (ENDED, replace(ENDED, merged_at=None)))
 MERGED_PULL = replace(pull().pull, state="closed", is_merged=True)

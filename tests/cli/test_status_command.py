@@ -99,6 +99,16 @@ def test_labels_of_people_who_may_only_triage_need_a_person(accord: Accord, star
     assert accord.document("items", "show", READY)["refused_labels"] == []
 
 
+@pytest.mark.parametrize("event", ["APPROVE", "REQUEST_CHANGES"])
+def test_a_verdict_says_since_when_it_needs_a_person(accord: Accord, starts: Starts, event: str) -> None:
+    starts.labelled(PULL, "agent:codex")
+    path = f"{starts.root}/pulls/{PULL}/reviews"
+    for each in ("COMMENT", event):
+        made = starts.stage.send("POST", path, token="writer", event=each, body="Read.")
+    needs = {entry["id"]: entry["since"] for entry in accord.document("status")["needs_you"]}
+    assert needs[f"#{PULL}"] == made["submitted_at"]
+
+
 def test_watching_without_a_terminal_says_that_it_shows_once(accord: Accord, starts: Starts) -> None:
     ended = accord("status", "--watch")
     assert (ended.code, ended.err) == (0, "`--watch` needs text on a terminal. The status is shown once.\n")

@@ -247,6 +247,8 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
     comments = list(github.comments(number))
     reviews = github.reviews(number)
     opinions = opinions_of(reviews, lambda: reader.identity, reader.is_trusted)
+    wants_changes = any(opinion.verdict == "needs-changes" for opinion in opinions)
+    deciding = {one.id for one in opinions if (one.verdict == "needs-changes") == wants_changes}
     return BoardPull(
         pull,
         closing_references(pull),
@@ -255,7 +257,8 @@ def _pull(reader: Reader, listed: Pull, held: Iterable[WorkflowRun], now: dateti
         (*read_code_checks(github, pull.head_sha)[0], *github.statuses(pull.head_sha)),
         tuple(run for run in held if run.head_sha == pull.head_sha),
         is_approved(opinions, pull.head_sha),
-        any(opinion.verdict == "needs-changes" for opinion in opinions),
+        wants_changes,
+        max((one.submitted_at for one in reviews if one.id in deciding and one.submitted_at), default=None),
         bool(items := {*items_of_result(pull.body)}) and not open_issues & items,
         tuple(one for one in reviews if is_shown(one, reader)),
         _refused_labels(reader, pull),

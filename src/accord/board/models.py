@@ -165,6 +165,7 @@ class BoardPull(Frozen):
     held: tuple[WorkflowRun, ...] = ()  # runs of its head that wait for approval
     is_approved: bool = False  # a review approves this head, and no one requests changes
     wants_changes: bool = False
+    judged_at: datetime | None = None  # by the newest review that says either
     is_item_closed: bool = False  # every item that it was opened for
     reviews: tuple[Review, ...] = ()  # of people who count and of accord, oldest first
     refused: tuple[RefusedLabel, ...] = ()  # labels that someone set who may not start or steer work

@@ -256,7 +256,8 @@ def _place_open(facts: BoardRepository, pull: BoardPull, entry: Entry, owner: Ow
         return "ready", replace(entry, why=why, command=command, start="review")
     if owner.who == "agent":
         return "waiting", replace(entry, why=f"{why} Keepalive works on it.")
-    return "needs_you", replace(entry, kind=kind, why=why, command=facts.address.gh_command(*words))
+    since = pull.judged_at if owner.reason in ("changes-requested", "merge") else None
+    return "needs_you", replace(entry, kind=kind, why=why, since=since, command=facts.address.gh_command(*words))
 
 
 def _next_of_pull(pull: BoardPull, owner: Owner, checks: CheckFacts) -> tuple[str, NeedKind, tuple[object, ...]]:
