@@ -402,6 +402,16 @@ def test_label_drift_is_shown_planned_fixed_and_gone(accord: Accord, stage: Stag
     assert done["outcome"] == "applied"
     assert accord.document("labels", "sync", *use)["outcome"] == "unchanged"
     assert accord("labels", "check", *use).code == 0
+    assert {one["action"] for one in accord.document("labels", "list", *use)["labels"]} == {"up-to-date"}
+
+
+def test_a_refused_label_is_an_error_of_the_document_too(accord: Accord, stage: Stage) -> None:
+    accord.monkeypatch.setattr("accord_sandbox.issue_parts.DESCRIPTION_LIMIT", 3)  # a server that takes less
+    file = accord.file("labels.yml", FILE.replace("name: one", "name: one, description: The first"))
+    refused = accord.document("labels", "sync", "--file", file, code=4)
+    assert [one["action"] for one in refused["labels"]] == ["failed", "created"]
+    assert "refused 1 label. `one`: " in refused["error"]["message"]
+    assert refused["error"]["hint"]
 
 
 @pytest.mark.slow

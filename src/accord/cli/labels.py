@@ -25,12 +25,13 @@ from accord.cli.output import (
 from accord.cli.sources import at_top, github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
 from accord.core.clock import SystemClock
-from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
-from accord.core.findings import Finding
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.findings import Finding, count_of
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
 from accord.results.label_sync import (
     FAILED,
+    UP_TO_DATE,
     LabelAction,
     LabelEntry,
     apply_labels,
@@ -66,7 +67,7 @@ def list_labels(given: _LabelFileArguments) -> None:
     """List the labels of the file."""
     entries = label_entries(given.file)
     if given.is_json:
-        labels = [{"name": entry.name, "action": "listed", **entry.model_dump(mode="json")} for entry in entries]
+        labels = [{"name": entry.name, "action": UP_TO_DATE, **entry.model_dump(mode="json")} for entry in entries]
         print_json({"outcome": "listed", "labels": labels})
         return
     lines = aligned_lines((one_line(entry.name), f"#{entry.color}", one_line(entry.description)) for entry in entries)
@@ -111,7 +112,10 @@ def sync(given: _SyncLabelsArguments) -> int:
             progress(action)
 
         ended, problem = apply_labels(github, planned, SystemClock(), progress if given.dry_run else record_action, log)
-    code = problem.exit_code if problem else 4 if any(action.action == FAILED for action in ended) else 0
+    if problem is None and (failed := [action for action in ended if action.action == FAILED]):
+        message = f"GitHub refused {count_of(len(failed), 'label')}. `{failed[0].name}`: {failed[0].error}"
+        problem = Refused(message, hint="Correct each label that failed, and run the same command again.")
+    code = problem.exit_code if problem else 0
     done = "applied" if any(action.is_change for action in ended) else "unchanged"
     outcome = "planned" if given.dry_run else "stopped" if code == Stopped.exit_code else "refused" if code else done
     _report(outcome, ended, findings, given, problem, log)
