@@ -20,7 +20,7 @@ def test_a_failure_is_printed_with_all_keys(accord: Accord) -> None:
     assert (found["category"], found["type"], found["recovery"]) == ("transient", "infrastructure", "retry")
     assert found["retry_after_seconds"] == 1
     assert found["evidence"].keys() == {"rule", "source", "line"}
-    assert found["evidence"]["rule"] == "http-429"
+    assert (found["evidence"]["rule"], found["cause"]) == ("http-429", "rate-limit")
     assert found["summary"]
     nothing = accord.document("classify", "--agent", "codex", "--exit-code", 0, Run("codex/success_change").stdout)
     assert (nothing, nothing.keys()) == (NO_ERROR, found.keys())
@@ -32,6 +32,8 @@ def test_the_text_says_what_happened_and_what_decided(accord: Accord) -> None:
         "transient (infrastructure): retry after 1.2 s\n  The provider's rate limit was reached:"
     )
     assert "http-429, by event: " in ended.out
+    assert ended.out.endswith("Next: `accord explain rate-limit` says more of the cause.\n")
+    assert accord("explain", "rate-limit").code == 0
 
 
 def test_the_output_of_an_unknown_agent_is_read_with_a_warning(accord: Accord) -> None:

@@ -235,8 +235,9 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     with pytest.raises(UnicodeEncodeError):
         write_whole(file, "new \ud800")
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as failed:
         write_whole(file, "new")
+    assert failed.value.filename == str(file), "the file beside it is not the reader's"
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 

@@ -79,14 +79,14 @@ def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:
         click.echo(click.style(line, dim=True))
 
 
-NO_ERROR: dict[str, object] = dict.fromkeys(("category", "type", "recovery", "summary"), "") | {
+NO_ERROR: dict[str, object] = dict.fromkeys(("category", "type", "recovery", "summary", "cause"), "") | {
     "retry_after_seconds": None,
     "evidence": {"rule": "", "source": "", "line": ""},
 }
 """The output for a run without an error: all keys, empty, like the contract's outputs."""
 
 
-_AGENT_HELP = f"Agent: {', '.join(STRUCTURED[:-1])} or {STRUCTURED[-1]}. Default: detected."
+_AGENT_HELP = f"Registered agent, or {', '.join(STRUCTURED)}. Default: detected."
 
 
 class _ClassifyArguments(FormatArguments):
@@ -129,3 +129,4 @@ def _lines_of(found: Classification) -> Iterator[str]:
     yield f"  {one_line(found.summary)}"
     evidence = found.evidence
     yield click.style(f"  {evidence.rule}, by {evidence.source}: {one_line(evidence.line)}", dim=True)
+    yield f"Next: `accord explain {found.cause}` says more of the cause."

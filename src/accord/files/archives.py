@@ -60,8 +60,8 @@ def unpack(archive: IO[bytes], members: Iterable[Member], into: Path) -> None:
     """Unpack members into a folder that appears with all of them or not. Raises BrokenContract for damage, OSError."""
     into = into.absolute()
     beside = into.with_name(f".{into.name[:100]}.{secrets.token_hex(8)}")
-    beside.mkdir(parents=True)
     try:
+        beside.mkdir(parents=True)
         with _open_zip(archive) as opened:
             for member in members:
                 path = beside / member.path
@@ -69,8 +69,10 @@ def unpack(archive: IO[bytes], members: Iterable[Member], into: Path) -> None:
                 with opened.open(member.path) as source, path.open("xb") as target:
                     shutil.copyfileobj(source, target, _CHUNK_BYTES)
         beside.replace(into)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(beside, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = str(into)
         raise
 
 

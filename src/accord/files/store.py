@@ -96,8 +96,10 @@ def _put(path: Path, data: bytes, disk: Disk) -> None:
         if path.exists():
             beside.chmod(path.stat().st_mode & 0o777)
         disk.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # as the caller knows it
         raise
 
 

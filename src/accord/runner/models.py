@@ -143,7 +143,7 @@ class Classification(BaseModel):
     summary: str
     retry_after_seconds: float | None = None
     evidence: Evidence
-    cause: str = Field("", exclude=True)  # a key of ``accord.runner.causes.CAUSES``
+    cause: str = ""  # a key of ``accord.runner.causes.CAUSES``
 
 
 class RunOutputs(BaseModel):
