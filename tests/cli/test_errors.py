@@ -183,6 +183,19 @@ def test_a_misspelt_word_is_answered_with_the_nearest(accord: Accord, arguments:
 
 
 @pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("mission next slug --root work", "Write it before `next`: `accord mission --root DIR next`."),
+        ("board issue --port 1", "Run `accord board issue --help`."),
+        ("items list --root work", "Run `accord items list --help`."),
+    ],
+)
+def test_an_option_of_a_group_is_answered_with_its_place(accord: Accord, words: str, hint: str) -> None:
+    ended = accord(*words.split())
+    assert (ended.code, hint in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
     "command", [[sys.executable, "-P", "-m", "accord"], [str(Path(sys.executable).with_name("accord"))]]
 )
 def test_an_interrupt_while_accord_is_imported_ends_without_a_traceback(tmp_path: Path, command: list[str]) -> None:

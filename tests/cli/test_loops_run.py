@@ -227,5 +227,12 @@ def test_the_workflow_says_which_token_it_is(environment: dict[str, str], trigge
 
 
 @pytest.mark.parametrize("loop", ["keepalive", "autofix", "bot-comments", "verify"])
+def test_the_help_says_which_loops_start_for_all_pull_requests(accord: Accord, loop: str) -> None:
+    shown = accord(loop, "run", "--help").out
+    assert [words in shown for words in ("all open ones", "Without --pull")] == [loop != "verify"] * 2
+    assert (accord(loop, "run").err.count("Missing option '--pull'") == 1) == (loop == "verify")
+
+
+@pytest.mark.parametrize("loop", ["keepalive", "autofix", "bot-comments", "verify"])
 def test_only_loops_that_change_code_can_push_steering_files(accord: Accord, loop: str) -> None:
     assert ("--allow-steering-files" in accord(loop, "run", "--help").out) == (loop != "verify")

@@ -65,6 +65,21 @@ def test_a_long_plan_fits_the_terminal_and_follows_changes(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminal")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("words", "shown"), [("status --watch", "Nothing needs you."), ("board", "Ctrl-C ends it")])
+def test_a_live_command_ends_well_by_a_signal(tmp_path: Path, words: str, shown: str, number: int) -> None:
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-m", "accord", *words.split(), "--sandbox", str(tmp_path / "sandbox")]
+    child = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path)
+    os.close(theirs)
+    assert shown in read_until(terminal, shown)
+    child.send_signal(number)
+    assert child.wait(30) == 0
+    os.close(terminal)
+
+
+@pytest.mark.slow
 def test_without_a_terminal_every_task_is_printed_in_full(tmp_path: Path) -> None:
     lines = screen(read_session(make(tmp_path)))
     assert sum(" T-" in line for line in lines) == 400

@@ -186,6 +186,16 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     assert shown["reviews"] == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="This system has no device that is always full")
+@pytest.mark.parametrize("words", [["sandbox", "serve", "--dir"], ["board", "--sandbox"]])
+def test_a_server_whose_address_cannot_be_printed_ends(tmp_path: Path, words: list[str]) -> None:
+    command = [sys.executable, "-P", "-m", "accord", *words, str(tmp_path / "home")]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert (ended.returncode, "No space left on device" in ended.stderr) == (3, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

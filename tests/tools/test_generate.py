@@ -7,6 +7,7 @@ from pathlib import Path
 import generate
 import pytest
 from reference import parts
+from reference.commands import cli_reference
 from reference.source import codes_in
 from reference.text import Problem, plain
 
@@ -139,6 +140,11 @@ def test_codes_are_collected_from_calls(source: str, codes: list[tuple[str, str]
 def test_a_computed_code_is_a_problem() -> None:
     with pytest.raises(Problem, match=r"module\.py:1"):
         list(codes_in('Finding("label-" + name, "text")', "module.py"))
+
+
+@pytest.mark.parametrize(("group", "option"), [("mission", "--root DIR"), ("board", "--static DIR")])
+def test_the_options_of_a_group_are_listed(group: str, option: str) -> None:
+    assert f"- `{option}`: " in cli_reference().partition(f"\n## accord {group}\n")[2].partition("\n###")[0]
 
 
 def test_a_cell_cannot_break_its_table() -> None:

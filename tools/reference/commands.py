@@ -131,13 +131,12 @@ def name_in(line: str) -> str:
 
 def options_of(command: click.Command, context: click.Context) -> Iterator[click.Option]:
     """Yield the options of a command and of all below it, without those of click's own."""
+    yield from (option for option in command.params if isinstance(option, click.Option))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child:
                 yield from options_of(child, context)
-    else:
-        yield from (option for option in command.params if isinstance(option, click.Option))
 
 
 def command_reference(command: click.Command, context: click.Context) -> Iterator[str]:
@@ -145,13 +144,10 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
     level = len(context.command_path.split())
     yield f"{'#' * level} {context.command_path}"
     yield from help_of(command)
-    if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            child = command.commands[name]
-            yield from command_reference(child, click.Context(child, parent=context, info_name=name))
-        return
+    children = command.commands if isinstance(command, click.Group) else {}
     with context.scope(cleanup=False):
-        if arguments := [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]:
+        arguments = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+        if arguments and not children:
             yield f"Arguments: `{' '.join(arguments)}`"
         lines = [option_line(option, context) for option in command.params if isinstance(option, click.Option)]
     common = [line for line in lines if line in common_lines(context.find_root())]
@@ -159,6 +155,8 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
         yield "\n".join(own)
     if common:
         yield f"[Common](#common-options): {names_of(common)}."
+    for name in sorted(children):
+        yield from command_reference(children[name], click.Context(children[name], parent=context, info_name=name))
 
 
 def help_of(command: click.Command) -> list[str]:

@@ -31,6 +31,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import (
     CLEAR_SCREEN,
+    announce,
     cut_text,
     duration,
     is_screen,
@@ -44,7 +45,7 @@ from accord.cli.sources import connect_all, posting_to
 from accord.cli.step import leave_outputs, leave_summary, redacted_cell
 from accord.core.clock import SystemClock
 from accord.core.environment import needs_extra
-from accord.core.errors import AccordError, WrongUsage
+from accord.core.errors import AccordError, Interrupted, WrongUsage
 from accord.core.network import HOST, open_listener
 from accord.engine.operations import ApplyOptions
 from accord.text.redaction import redactor_for
@@ -124,11 +125,13 @@ def _watch(read: Callable[[], BoardSnapshot], pause: Callable[[], float], limit:
             try:
                 lines = status_lines(read().overview, limit, datetime.now(UTC), shutil.get_terminal_size().columns)
                 problem = ""
+            except Interrupted:
+                raise
             except AccordError as error:
                 problem = click.style(one_line(f"{error.message} {error.hint}"), fg="red")
             click.echo(CLEAR_SCREEN + "\n".join([*lines, *filter(None, [problem])]))
             time.sleep(pause())
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         click.echo("")
 
 
@@ -215,17 +218,16 @@ def _serve(
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)
-    with open_listener(port) as listener:
+    with suppress(KeyboardInterrupt, Interrupted), open_listener(port) as listener:  # as the line below says
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
-        click.echo(f"Board: {url}  (Ctrl-C ends it)")
+        announce(f"Board: {url}  (Ctrl-C ends it)")
         if opens:
             click.launch(url)
         config = uvicorn.Config(
             board_app(live), log_level="critical", access_log=False, ws="none", timeout_graceful_shutdown=1
         )
         try:
-            with suppress(KeyboardInterrupt):  # as the line above says
-                uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
         finally:
             live.stop()
 

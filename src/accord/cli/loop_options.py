@@ -39,6 +39,12 @@ class TurnArguments(WritingArguments, PostingArguments):
     review_workflow: str = ""
 
 
+class VerifyArguments(TurnArguments):
+    """The arguments of a turn of the verifier."""
+
+    pull: int = option("--pull N", "Pull request to verify.", type=Number())
+
+
 class ChangingArguments(SteeringArguments, TurnArguments):
     """The arguments of a turn whose agent changes code."""
 

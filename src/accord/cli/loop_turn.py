@@ -179,8 +179,6 @@ def _read_outputs(path: str | None) -> RunOutputs:
 
 
 def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
-    if not loop.changes_code:
-        raise WrongUsage(f"No pull request given for {loop.name}.", hint="Pass `--pull N`.")
     if not given.dispatch_workflow and not given.dry_run:
         hint = "Pass `--pull N` for one, or `--dispatch-workflow FILE` to start that workflow for each."
         raise WrongUsage("No workflow given for the turns of all open pull requests.", hint=hint)

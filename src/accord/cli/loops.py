@@ -9,7 +9,7 @@ import os
 
 import click
 
-from accord.cli.loop_options import ChangingArguments, KeepaliveArguments, TurnArguments
+from accord.cli.loop_options import ChangingArguments, KeepaliveArguments, TurnArguments, VerifyArguments
 from accord.cli.options import (
     FormatArguments,
     Group,
@@ -38,10 +38,11 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
 
         run_loop(name, given)
 
+    of_all = "Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. "
     run.__doc__ = f"""Take a turn of {name} on GitHub.
 
-    Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
-    continues after an interruption, and changes nothing after a success.
+    {"" if arguments is VerifyArguments else of_all}The same command continues after an interruption, and changes
+    nothing after a success.
     """
     command(arguments, of=found)(run)
 
@@ -89,7 +90,7 @@ autofix = _loop_group(
     "autofix", "Let the agent fix failing checks.", "whether the agent fixes checks", ChangingArguments
 )
 verify = _loop_group(
-    "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", TurnArguments
+    "verify", "Judge a change by its work item's acceptance criteria.", "whether to verify", VerifyArguments
 )
 bot_comments = _loop_group(
     "bot-comments", "Let the agent answer bots' review threads.", "whether the agent answers bots", ChangingArguments

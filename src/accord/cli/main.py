@@ -20,7 +20,7 @@ from click.core import ParameterSource
 
 from accord import __version__
 from accord.cli.options import FlagOption, Group
-from accord.cli.output import Printed, ReportStream, guard_streams, next_lines, one_line, print_json
+from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, write_error
 from accord.core.environment import is_in_actions, wants_color
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
 from accord.core.suggest import correct_spelling, did_you_mean
@@ -191,15 +191,9 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _with_failures(code: int, args: list[str], printed: Printed) -> int:
-    """Report which parts of the report could not be written; return the command's own code, or 3 instead of 0.
-
-    A reader of stdout that has left, such as ``head``, wanted no more.
-    """
-    sys.stdout.flush()
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    lost = raw.error if isinstance(raw, ReportStream) else None
+    """Report which parts of the report could not be written; return the command's own code, or 3 instead of 0."""
     failures = list(printed.failures)
-    if lost and not isinstance(lost, BrokenPipeError):
+    if lost := write_error():
         failures.append(f"Cannot write the report to stdout: {lost.strerror or lost}.")
     if failures:
         hint = (
@@ -221,6 +215,8 @@ def _to_accord_error(error: Exception) -> AccordError:
         context = getattr(error, "ctx", None)
         if isinstance(error, click.BadParameter) and (variable := variable_behind(context, error.param)):
             error.param_hint = f"'{variable}'"
+        if isinstance(error, click.NoSuchOption) and context and (words := _words_of_group(context, error.option_name)):
+            return WrongUsage(error.format_message(), hint=f"Write it before `{context.info_name}`: `{words}`.")
         return WrongUsage(error.format_message(), hint=f"Run `{context.command_path} --help`." if context else "")
     if isinstance(error, OSError):
         message = f"Cannot use {error.filename or 'a file'}: {error.strerror or error}."
@@ -228,6 +224,15 @@ def _to_accord_error(error: Exception) -> AccordError:
             return WrongUsage(message, hint="Pass another path.")
         return Stopped(message, hint="Fix the problem and run the same command again.")
     return to_internal_error(error)
+
+
+def _words_of_group(context: click.Context, name: str) -> str:
+    """Return how an option of the group of a command is written; empty for another, or one that is not passed on."""
+    group = context.parent
+    if group is None or getattr(group.command, "invoke_without_command", False):
+        return ""
+    found = next((each for each in group.command.params if name in each.opts), None)
+    return f"{group.command_path} {name} {found.make_metavar(group)} {context.info_name}" if found else ""
 
 
 def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:

@@ -76,6 +76,21 @@ class ReportStream(io.FileIO):
         return memoryview(data).nbytes
 
 
+def write_error() -> OSError | None:
+    """Return why stdout did not take what was printed; None also for a reader that left, such as ``head``."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    error = raw.error if isinstance(raw, ReportStream) else None
+    return None if isinstance(error, BrokenPipeError) else error
+
+
+def announce(line: str) -> None:
+    """Print the address of a server. Raises Abort where stdout does not take it: no one could use the server."""
+    click.echo(line)
+    if write_error():
+        raise click.Abort
+
+
 def guard_streams() -> None:
     """Make stdout and stderr streams that take any text and never fail, also where the caller closed them.
 

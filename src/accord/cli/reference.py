@@ -58,7 +58,8 @@ class _SchemaArguments(Arguments):
 def schema(given: _SchemaArguments) -> None:
     """Print the JSON Schema of a document kind.
 
-    Without KIND, lists the kinds. The schemas are JSON Schema 2020-12.
+    Without KIND, lists the kinds. The schemas are JSON Schema 2020-12. A folder, such as a session, has none, but each
+    of its documents has.
 
     Enforced output has no objects with free keys and no values of any type: --strict leaves them out, and names them on
     stderr.

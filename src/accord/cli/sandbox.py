@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from accord.cli.options import FOLDER, SANDBOX_DIRECTORY, Arguments, Group, command, option
-from accord.cli.output import print_json
+from accord.cli.output import announce, print_json
 from accord.cli.sources import sandbox_server
 from accord.core.errors import WrongUsage
 
@@ -56,7 +56,7 @@ def serve(given: _ServeArguments) -> None:
     settings = SandboxSettings(rate_limits=None if given.no_rate_limits else RateLimits())
     with serving(directory, port=given.port, repository=given.repo, seed=seed, settings=settings) as running:
         ready = {"url": running.url, "token": running.token, "repository": running.repository}
-        click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
+        announce(json.dumps(ready))  # not through print_json: the token must not be redacted
         os.read(signaled, 1)
 
 
