@@ -251,6 +251,7 @@ def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reade
         ("ERROR: 401 Unauthorized", "http-401", "auth"),
         ("Error: 401 unauthorized", "http-401", "auth"),
         ("Error: 500", "http-500", "transient"),
+        ("Error: 429 Requests limit exceeded", "http-429", "transient"),
         *(
             (f"Error: {line}", "unknown-error", "unknown")
             for line in (

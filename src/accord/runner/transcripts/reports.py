@@ -77,8 +77,8 @@ _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUSES = "|".join([*(str(status.value) for status in HTTPStatus if status >= 400), "52\\d"])
 """Statuses registered for HTTP, and those of Cloudflare and Anthropic."""
 
-_COUNTED = r"(?i: [a-z]+[b-hj-rtv-z]s(?: [a-z]+){0,2}\W*$)"
-"""A plural and few words behind a number: that many tests failed."""
+_COUNTED = r"(?i: [a-z]+[b-hj-rtv-z]s(?: (?!limit|quota)[a-z]+){0,2}\W*$)"
+"""A plural and few words behind a number, except of a limit: that many tests failed."""
 
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
