@@ -21,6 +21,9 @@ from accord.core.errors import WrongUsage
         ("https://git.example/api/v3/", "", ("https://git.example/api/v3/", "https://git.example")),
         ("https://api.octo.ghe.com", "", ("https://api.octo.ghe.com", "https://octo.ghe.com")),
         ("http://127.0.0.1:8000", "", ("http://127.0.0.1:8000", "http://127.0.0.1:8000")),
+        ("http://127.0.0.1:8000", "https://github.com", ("http://127.0.0.1:8000", "http://127.0.0.1:8000")),
+        ("http://[::1]:80/api/v3", "http://127.0.0.1:80", ("http://[::1]:80/api/v3", "http://[::1]:80")),
+        ("http://localhost:80", "https://git.example", ("http://localhost:80", "http://localhost:80")),
         ("", "https://git.example", ("https://git.example/api/v3", "https://git.example")),
         ("", "https://octo.ghe.com", ("https://api.octo.ghe.com", "https://octo.ghe.com")),
         ("https://api.github.com", "https://GitHub.com", ("https://api.github.com", "https://GitHub.com")),
@@ -31,18 +34,25 @@ def test_api_and_git_are_on_one_server_when_one_is_set(api: str, server: str, ex
 
 
 @pytest.mark.parametrize(
-    ("api", "server"),
+    ("api", "server", "named"),
     [
-        ("https://git.example/api/v3", "https://github.com"),
-        ("https://api.github.com", "https://git.example"),
-        ("https://api.github.com.evil.example", "https://github.com"),
-        ("https://api.a.ghe.com", "https://b.ghe.com"),
-        ("https://git.example/api/v3", "http://git.example"),
+        ("https://git.example/api/v3", "https://github.com", "name two servers"),
+        ("https://api.github.com", "https://git.example", "name two servers"),
+        ("https://api.github.com.evil.example", "https://github.com", "name two servers"),
+        ("https://api.a.ghe.com", "https://b.ghe.com", "name two servers"),
+        ("https://git.example/api/v3", "http://git.example", "name two servers"),
+        ("https://127.0.0.1.example", "https://github.com", "name two servers"),
+        ("https://api.github.com", "http://127.0.0.1:8000", "name two servers"),
+        ("nope", "https://github.com", "`GITHUB_API_URL` .* is not a URL"),
+        ("http://[bad", "", "`GITHUB_API_URL` .* is not a URL"),
+        ("", "nope", "`GITHUB_SERVER_URL` .* is not a URL"),
+        ("https://api.github.com", "github.com", "`GITHUB_SERVER_URL` .* is not a URL"),
     ],
 )
-def test_a_token_is_not_shown_to_two_servers(api: str, server: str) -> None:
-    with pytest.raises(WrongUsage, match="name two servers"):
+def test_a_token_is_not_shown_to_two_servers_or_none(api: str, server: str, named: str) -> None:
+    with pytest.raises(WrongUsage, match=named) as refused:
         addresses(api, server)
+    assert "to ://" not in refused.value.hint
 
 
 def test_in_a_job_settings_of_plans_and_labels_are_those_of_the_default_branch(

@@ -88,8 +88,9 @@ def variables() -> str:
     return (
         "## Options from the environment\n\n"
         "Every option has a variable, by its longest spelling: `ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait "
-        "60`. The command line wins. Repository, token and server come from `GITHUB_REPOSITORY`, `GITHUB_TOKEN` and "
-        f"`GITHUB_API_URL`. These variables belong to no option:\n\n{others}"
+        "60`. The command line wins. Repository and token come from `GITHUB_REPOSITORY` and `GITHUB_TOKEN`, the server "
+        "from `GITHUB_API_URL` and `GITHUB_SERVER_URL`, which must name the same one. With an API on this machine, "
+        f"such as the sandbox, `GITHUB_SERVER_URL` does not count. These variables belong to no option:\n\n{others}"
     )
 
 

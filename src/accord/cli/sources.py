@@ -29,6 +29,8 @@ from accord.core.clock import SystemClock, time_of, timestamp
 from accord.core.documents import MAX_BYTES
 from accord.core.environment import is_in_actions, needs_extra
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.network import is_loopback
+from accord.text.addresses import is_web_address
 from accord.text.posting import PostingPolicy, posting_policy
 
 if TYPE_CHECKING:
@@ -250,12 +252,18 @@ def addresses(api_url: str, server_url: str) -> tuple[str, str]:
     """Return the URLs of the API and of git: the same GitHub, as one token opens both. Raises WrongUsage for two."""
     from accord.github.models import server_of
 
+    for name, address in {"GITHUB_API_URL": api_url, "GITHUB_SERVER_URL": server_url}.items():
+        if address and not is_web_address(address):
+            hint = f"Set `{name}`, beginning with `https://`, or leave it out."
+            raise WrongUsage(f"`{name}` ({address}) is not a URL.", hint=hint)
     if not api_url:
         url = urlsplit(server_url or "https://github.com")
         host = url.netloc.lower()
         is_cloud = host == "github.com" or host.endswith(".ghe.com")
         api_url = f"{url.scheme}://api.{host}" if is_cloud else f"{server_url.rstrip('/')}/api/v3"
     own = server_of(api_url)
+    if is_loopback(urlsplit(own).hostname or ""):  # a sandbox's, also in a job, where the runner names its own server
+        return api_url, own
     if server_url and _host(server_url) != _host(own):
         message = f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers."
         raise WrongUsage(message, hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.")
