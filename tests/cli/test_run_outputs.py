@@ -404,26 +404,31 @@ def test_a_terminal_learns_of_a_missing_run_and_an_invalid_branch(on_github: Acc
 
 
 REFUSED = {
-    "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": ("logic", "refs/tags/v1"),
-    "run --agent codex --max-runtime-minutes soon": ("logic", "max-runtime-minutes"),
-    "run --agent codex --prompt-file p.md --pr-ref feature": ("auth", "GITHUB_TOKEN"),
-    "publish run --pr-ref feature": ("auth", "GITHUB_TOKEN"),
-    "publish nowhere --pr-ref FETCH_HEAD": ("infrastructure", "FETCH_HEAD"),
-    "publish nowhere --no-such-option": ("infrastructure", "no-such-option"),
-    "outputs --agent codex --exit-code 1 --stdout nowhere": ("infrastructure", "nowhere"),
+    "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": (2, "logic", "refs/tags/v1"),
+    "run --agent codex --max-runtime-minutes soon": (2, "logic", "max-runtime-minutes"),
+    "run --agent codex --prompt-file p.md --pr-ref feature": (2, "auth", "GITHUB_TOKEN"),
+    "run --skip --run-dir run": (2, "logic", "not empty"),
+    "run --skip --run-dir run/record.json": (2, "logic", "record.json: File exists"),
+    "run --skip --run-dir /proc/accord": (3, "logic", "/proc/accord"),
+    "run --skip": (3, "logic", "gone/accord-run-"),
+    "publish run --pr-ref feature": (2, "auth", "GITHUB_TOKEN"),
+    "publish nowhere --pr-ref FETCH_HEAD": (2, "logic", "FETCH_HEAD"),
+    "publish nowhere --no-such-option": (2, "logic", "no-such-option"),
+    "outputs --agent codex --exit-code 1 --stdout nowhere": (2, "logic", "nowhere"),
 }
 
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_a_step_whose_command_is_refused_leaves_all_outputs_with_the_reason(accord: Accord, words: str) -> None:
-    category, named = REFUSED[words]
+    code, category, named = REFUSED[words]
+    accord.monkeypatch.setenv("RUNNER_TEMP", "gone")
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
     accord.monkeypatch.setenv("GITHUB_TOKEN", "" if named == "GITHUB_TOKEN" else "a-token-of-the-job")
     (accord.home / "run").mkdir()
     accord.file("run/record.json", RunRecord(agent="codex").model_dump_json())
     accord.monkeypatch.chdir(accord.home)
     step = accord.in_step(annotates=False)
-    assert accord(*words.split()).code == 2
+    assert accord(*words.split()).code == code
     found = step.outputs
     assert set(found) == NAMES
     assert (found["exit-code"], found["changes-made"], found["error-category"]) == ("1", "false", category)

@@ -46,6 +46,7 @@ def ran(output: str) -> dict[str, Any]:
         ("credential-invalid", "auth auth manual"),
         *((kind, "logic agent manual") for kind in ("prompt-invalid", "not-started", "changes-unreadable")),
         ("merge-unfinished", "logic agent manual"),
+        ("command-failed", "logic agent manual"),
         ("budget", "resource infrastructure manual"),
         *(
             (k, "infrastructure infrastructure manual")
@@ -82,7 +83,8 @@ CAUSES_BY_WORDS = {
     "auth agent manual": "credential",
     "auth auth manual": "credential-missing credential-invalid",
     "resource infrastructure manual": "quota budget machine memory killed disk time",
-    "logic agent manual": "request model context output turns refusal result settings prompt start changes merge",
+    "logic agent manual": "request model context output turns refusal result settings prompt start command changes "
+    "merge",
     "infrastructure infrastructure manual": "not-installed certificate sandbox size push upload steering refs",
     "infrastructure infrastructure retry": "push-again job-lost",
     "unknown unknown manual": "unknown",

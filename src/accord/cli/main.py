@@ -183,7 +183,7 @@ def main(args: list[str] | None = None) -> None:
     except click.Abort:
         code = Stopped.exit_code
     except Exception as error:
-        code = _report_error(_to_accord_error(error), args, printed)
+        code = _report_error(to_accord_error(error), args, printed)
     finally:
         if debug := sys.modules.get("accord.cli.debug"):
             debug.stop_log()
@@ -207,7 +207,7 @@ def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:
     raise Interrupted("The process was interrupted by a signal.", hint="Run the same command again to continue.")
 
 
-def _to_accord_error(error: Exception) -> AccordError:
+def to_accord_error(error: Exception) -> AccordError:
     """Return any error as one with a message, a hint and, by its class, an exit code."""
     if isinstance(error, AccordError):
         return error

@@ -27,7 +27,7 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
-from accord.files.store import can_be_written
+from accord.files.store import DISK_FULL, can_be_written
 from accord.gha.step import command
 from accord.runner.causes import InternalErrorKind
 from accord.runner.contract import BROKEN_RESULT, placed_text
@@ -57,41 +57,45 @@ _HEARTBEAT_SECONDS = 180.0
 
 
 class RunnerCommand(Command):
-    """A command that leaves all outputs of the runner contract for later steps, also where it is refused."""
+    """A command that leaves all outputs of the runner contract for later steps, also where it fails."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Parse the options."""
-        with _outputs_of_refusal(self.name or ""):
+        with _outputs_of_failure():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with _outputs_of_refusal(self.name or "", ctx):
+        with _outputs_of_failure(ctx):
             return super().invoke(ctx)
 
 
-_REFUSALS: dict[str, InternalErrorKind] = {"run": "not-started", "publish": "push-refused", "outputs": "record-missing"}
 _REPORTED = "accord.run-reported"
 
 
 @contextmanager
-def _outputs_of_refusal(name: str, ctx: click.Context | None = None) -> Iterator[None]:
+def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
     """Write the outputs if an error ends the command before it wrote them. The error stays what it is."""
     try:
         yield
-    except (AccordError, click.UsageError) as error:
+    except (AccordError, click.UsageError, OSError) as error:
         if os.environ.get("GITHUB_OUTPUT") and not (ctx and (_REPORTED in ctx.meta or ctx.params.get("dry_run"))):
+            from accord.cli.main import to_accord_error
             from accord.runner.finish import outputs_of_error
 
-            detail = str(error) if isinstance(error, AccordError) else error.format_message()
-            kind = "push-unreachable" if isinstance(error, Stopped) else _REFUSALS[name]
-            kind = (error.cause if isinstance(error, AccordError) else "") or kind
-            refusal = InternalError(kind=kind, detail=detail, has_hint=True)
-            found = outputs_of_error(refusal, redactor_for(os.environ), local_policy())
+            failure = InternalError.of(_kind_of(error), to_accord_error(error))
+            found = outputs_of_error(failure, redactor_for(os.environ), local_policy())
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
         raise
+
+
+def _kind_of(error: Exception) -> InternalErrorKind:
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        return "disk-full"
+    cause = error.cause if isinstance(error, AccordError) else ""
+    return cause or ("push-unreachable" if isinstance(error, Stopped) else "command-failed")
 
 
 def check_step(*, is_published: bool) -> None:

@@ -14,7 +14,7 @@ InternalErrorKind = Literal[
     "not-started",
     "sandbox-unavailable", "record-missing", "changes-unreadable", "changes-too-large", "steering-files",
     "refs-moved", "merge-unfinished", "push-refused", "push-conflict", "push-unreachable", "disk-full", "stalled",
-    "budget",
+    "budget", "command-failed",
 ]  # fmt: skip
 """Kinds of errors that accord itself detects; ``INTERNAL_ERRORS`` has their causes.
 
@@ -82,6 +82,7 @@ CAUSES: dict[str, Cause] = {
     "settings": Cause(*_LOGIC, "The agent was called or configured wrongly", "Correct its arguments and settings."),
     "prompt": Cause(*_LOGIC, "The prompt cannot be used", "Check the prompt file."),
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
+    "command": Cause(*_LOGIC, "A command of accord failed", "Correct what its message names."),
     "sandbox": Cause(*_REFUSED, "The agent's own sandbox cannot start on this machine",
         "Allow user namespaces there, or use a sandbox mode without it."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
@@ -110,6 +111,6 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "record-missing": "job-lost", "changes-unreadable": "changes", "steering-files": "steering", "refs-moved": "refs",
     "merge-unfinished": "merge", "changes-too-large": "size", "push-refused": "push",
     "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
-    "stalled": "stall", "budget": "budget",
+    "stalled": "stall", "budget": "budget", "command-failed": "command",
 }  # fmt: skip
 """Causes of accord's own errors."""

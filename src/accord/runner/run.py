@@ -35,7 +35,7 @@ _RESERVE = ".reserve"
 
 
 def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
-    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage if that folder cannot be used.
+    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage or OSError where that fails.
 
     The returned record counts: if it cannot be written, it says so.
     """
