@@ -205,6 +205,19 @@ def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, runni
     assert step.outputs == found
 
 
+@pytest.mark.parametrize("tree", [(), ("init", "-q"), ("init", "-q", "--bare")])
+def test_changes_that_accord_cannot_see_are_a_warning(accord: Accord, tree: tuple[str, ...]) -> None:
+    (accord.home / "work").mkdir()
+    accord.file("work/p.md", "Do it.")
+    accord.monkeypatch.chdir(accord.home / "work")
+    if tree:
+        git(accord.home / "work", *tree)
+    run = ("run", "--agent", "command", "--command", "touch new.txt", "--prompt-file", "p.md")
+    found = accord.document(*run, "--run-dir", accord.home / "run")
+    assert (found["exit-code"], found["changes-made"]) == ("0", "false")
+    assert "cannot be seen" in found["run-warnings"]
+
+
 COMMIT = "git -c user.name=a -c user.email=a@b.c commit -qm"
 WORK = f"set -e; echo new > new.txt; git add new.txt; {COMMIT} Work"
 OWN = ("origin/feature (", "needs no token that writes")

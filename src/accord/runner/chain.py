@@ -53,6 +53,10 @@ SETBACKS = {
 Any other failure ends the run.
 """
 
+_UNSEEN = (
+    "The agent worked where git has no commit, so its changes cannot be seen. "
+    "Check out the repository before the run, or make its first commit."
+)
 _NAMED_REFS = 3
 _MOST_PUSHED = 100
 LEAST_SECONDS = 30.0
@@ -157,6 +161,7 @@ class AgentChain:
 
         def save_changes() -> None:
             if snapshot is None:
+                progress.warn(_UNSEEN)
                 return
             try:
                 self.about_changes = self._save_changes(snapshot)
