@@ -26,6 +26,7 @@ def workspace(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     (work / "prompts").mkdir(parents=True)
     (work / "prompts/fix.md").write_text("\ufeffFix it.\n", encoding="utf-8")
+    (work / "prompts/empty.md").write_text("Fix it.\n")
     (work / "link.md").symlink_to("prompts/fix.md")
     (work / "escape.md").symlink_to("../outside.md")
     (work / "folder").symlink_to("..")
@@ -35,10 +36,25 @@ def workspace(tmp_path: Path) -> Path:
     return work
 
 
-@pytest.mark.parametrize("path", ["prompts/fix.md", "link.md", "prompts/../prompts/fix.md"])
-def test_a_file_of_the_workspace_is_read(workspace: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("current", "path"),
+    [
+        ("", "prompts/fix.md"),
+        ("", "link.md"),
+        ("", "prompts/../prompts/fix.md"),
+        ("prompts", "prompts/fix.md"),
+        ("prompts", "fix.md"),
+        ("prompts", "../link.md"),
+        ("prompts", "empty.md"),
+    ],
+)
+def test_a_file_of_the_workspace_is_read(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, current: str, path: str
+) -> None:
+    monkeypatch.chdir(workspace / current)
     assert prompt_for(Path(path), "", workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
-    assert prompt_for(workspace / path, "", workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
+    absolute = workspace / path if path.startswith("prompts") else Path.cwd() / path
+    assert prompt_for(absolute, "", workspace, WorkTreeFiles(workspace)) == "Fix it.\n"
 
 
 REFUSED = {

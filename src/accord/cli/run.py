@@ -58,7 +58,7 @@ _OWN_REPOSITORY = RepositoryArguments(repo=None, sandbox=None, identity="", max_
 
 class _RunArguments(WritingArguments, ChangeArguments):
     agent: str = option("--agent NAME", "Agent in the registry. Default: the registry's.")
-    prompt_file: Path | None = option("--prompt-file", "Prompt in the workspace. Default: the mode's prompt.")
+    prompt_file: Path | None = option("--prompt-file", "Prompt here or in the workspace. Default: the mode's prompt.")
     appendix: str = option("--appendix TEXT", "Text to add to the prompt; may be untrusted.")
     data: tuple[str, ...] = option("--data FILE", "File with untrusted text, quoted as data.")
     mode: str = option("--mode", "Purpose of the run, such as keepalive; in the prompt.")

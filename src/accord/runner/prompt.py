@@ -33,13 +33,17 @@ _MOST_CONTEXT_CHARS = 200
 
 
 def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFiles) -> str:
-    """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
+    """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted.
+
+    A relative path is one of the current directory, or else of the workspace.
+    """
     root, own = workspace.resolve(), path or REPOSITORY_PROMPTS / f"{mode}.md"
+    place = Path.cwd() / own if path and path.is_file() else root / own
     shipped = "" if path else shipped_prompt(mode)
-    if not (root / own).resolve().is_relative_to(root):
+    if not place.resolve().is_relative_to(root):
         raise _invalid(f"The prompt file {own} is outside the workspace {root}.", "Move it into the repository.")
     try:
-        raw = files.read(root / own, is_named=path is not None)
+        raw = files.read(place, is_named=path is not None)
     except WrongUsage as problem:
         raise _invalid(problem.message, problem.hint) from None
     except OSError as error:
