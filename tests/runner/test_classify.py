@@ -254,13 +254,13 @@ def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reade
         ("Error: 401 unauthorized", "http-401", "auth"),
         ("Error: 500", "http-500", "transient"),
         ("Error: 429 Requests limit exceeded", "http-429", "transient"),
+        ("Error: 429 Requests exceeded", "http-429", "transient"),
+        ("Error: 401 Tokens expired", "http-401", "auth"),
+        ("Error: 502 Gateways unreachable", "http-502", "transient"),
         *(
             (f"Error: {line}", "unknown-error", "unknown")
             for line in (
                 "500 test failed",
-                "500 Tests failed",
-                "401 ERRORS FOUND!",
-                "429 Files need formatting",
                 "429 more files to go",
                 "450 line too long",
                 "401 bad",

@@ -77,13 +77,10 @@ _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _STATUSES = "|".join([*(str(status.value) for status in HTTPStatus if status >= 400), "52\\d"])
 """Statuses registered for HTTP, and those of Cloudflare and Anthropic."""
 
-_COUNTED = r"(?i: [a-z]+[b-hj-rtv-z]s(?: (?!limit|quota)[a-z]+){0,2}\W*$)"
-"""A plural and few words behind a number, except of a limit: that many tests failed."""
-
 _STATUS_WORDED = re.compile(
     r"(?:^(?:HTTP\S* )?|\w(?:Error|Exception)(?::| -) "
     r"|\b(?i:error|failed|returned|responded|received|rejected|got)(?: with)?(?: an?)?(?: code)?(?: HTTP)?:? |\bcode E)"
-    rf"(?:(?<=: )\[)?({_STATUSES})(?!{_COUNTED})(?=[\]:;,.)]|$| [{{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
+    rf"(?:(?<=: )\[)?({_STATUSES})(?=[\]:;,.)]|$| [{{(\"]| [A-Z]| from\b| [45]\d\d\b| page not found"
     r"| [\w -]{0,40}\b(?:limit|quota)\b| [a-z_]*[a-rt-z_]: \S+$)"
 )
 """Statuses in a program's line, where ``status_in`` knows only those that are called so."""
