@@ -480,6 +480,13 @@ LISTS = {
         "- `README.md`, `LICENSE`\n- Update `src/a.py` and `Makefile`\n- `api`, `web`",
         "README.md LICENSE src/a.py Makefile api web",
     ),
+    "cells with remarks": (
+        (
+            "| File | Tests |\n|-|-|\n| `src/a.py` (new) | `t/a.py` |\n| Modify `src/b.py` | `t/b.py` (create) |\n"
+            "| the folder `lib/core` | `go.mod` |\n| src/c.py - rows | t/unit: new |"
+        ),
+        "src/a.py t/a.py src/b.py t/b.py lib/core go.mod src/c.py t/unit",
+    ),
     "one or both": ("- src/a.py and/or `src/b.py`", "src/a.py src/b.py"),
     "two without a comma": ("- src/a.py `src/b.py`", "src/a.py src/b.py"),
     "a remark in front": ("- (new) src/y.ts\n- (renamed, see #3) `src/z.ts`", "src/y.ts src/z.ts"),
@@ -713,7 +720,6 @@ UNREAD = {
     "an exception of a marked folder": "- `src/` (not `src/gen/x.py`)",
     "a file's name in brackets": "- `src/a.py` (also `Dockerfile`)",
     "a file's name behind a path": "- `src/a.py` plus Makefile",
-    "words below a file": "- src/a.py\n  - Follows `docs/spec.md`",
     "another path in brackets": "- src/a.py (and src/b.py)",
     "another path behind a dash": "- `a/b.py` — as in `docs/spec.md`",
     "a file to leave out": "- src/exports/ (without vcard.py)",
@@ -729,6 +735,7 @@ UNREAD = {
     "a name in front of a path in code": "- docs, `src/k.py`",
     "words with a slash in front of a file": "- Add CI/CD to ci.yml",
     "a row without a path": "| File | Why |\n|-|-|\n| src/a.py | new |\n| the rest | later |",
+    "a folder in the words of another cell": "| File | Part |\n|-|-|\n| src/a.py | folder `lib/core` |",
     "a path in the sentence of a cell": "| File | Reason |\n|-|-|\n| src/a.py | generated from `src/b.py` |",
     "a drawing": "- src/a.py\n\n```\nsrc/\n└── b.py\n```",
     "a drawing without lines": "- src/a.py\n\n```\nsrc/\n`-- b.py\n```",
@@ -803,11 +810,11 @@ KEPT_OUT = {
     "a label above paths": ("- Forbidden\n  - src/b.py\n- src/a.py", "src/b.py src/a.py"),
     "a label in bold behind a list": ("- src/a.py\n\n**Forbidden**\n\n- src/b.py", "src/a.py src/b.py"),
     "a heading behind a list": ("- src/a.py\n\n#### Forbidden\n\n- src/b.py", "src/a.py src/b.py"),
-    "a sentence below a file": ("- src/a.py\n  - Follows `docs/spec.md`\n  - Call `json.loads`", "src/a.py"),
-    "remarks and a sentence below a file": (
-        "- src/a.py\n  - `t/a.py` (new)\n  - t/b.py: rows\n  - Call `src/c.py`",
-        "src/a.py t/a.py t/b.py",
+    "entries with words below a file": (
+        "- src/a.py\n  - `t/a.py` (new)\n  - t/b.py: x\n  - **T**: `t/unit`\n  - Create `src/c.py`\n  - not src/d.py",
+        "src/a.py t/a.py t/b.py t/unit src/c.py",
     ),
+    "a bold title with its own file behind": ("- **API (`src/api/`)**: `src/a.py`", "src/a.py"),
     "a remark below a folder": ("- src/\n  - a.py\n  - b.py (out of scope)", "src/a.py"),
     "words below a folder": ("- src/\n  - b.py is off limits", "src"),
     "a heading that forbids": ("- src/a.py\n\n#### Do not touch\n\n- src/b.py", "src/a.py"),

@@ -57,7 +57,7 @@ _LEFT_OUT = re.compile(
 """The words that leave a path out of a list; the first group are those of an exception."""
 _TITLED = re.compile(
     r"([^`/.(){}\[\]:,\uff08]*[^\s`/.(){}\[\]:,\uff08])(?:\s+(?:-{1,2}|[\u2013\u2014])\s+(\S.*)"
-    r"|(?:\s+\(|\uff08)(.+?)[)\uff09][*_]*(?:(\.|\s*[:\u2013\u2014-](?:\s.*\Z)?)[*_]*)?)"
+    r"|(?:\s+\(|\uff08)(.+?)[)\uff09]([*_]*)(?:(\.|\s*[:\u2013\u2014-](?:\s.*\Z)?)[*_]*)?)"
 )
 """Words, then in brackets or behind a dash what may be their paths."""
 _LIKE_FILE = re.compile(r"\..+|.*(?:[^/]/.+|\*.*|\.[A-Za-z]\w{0,3})", re.DOTALL)
@@ -96,8 +96,7 @@ def read_scope(sections: Iterable[Section], listed: Iterable[str] | None = None)
 def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None) -> None:
     """Add to a title the entries of lists, with those in them, lines of paragraphs and code, and rows of tables.
 
-    Those behind a line that is a title are in the entry of that title. Further text below a path describes it, as do
-    words in an entry below a file in scope.
+    Those behind a line that is a title are in the entry of that title. Further text below a path describes it.
     """
     kinds = {each.kind for block in blocks for each in (block, *block.around)}
     has_list = not kinds.isdisjoint(("item", "table", "fence", "code"))
@@ -112,9 +111,6 @@ def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None
             nested = [each for each in nested if each[0] < depth]
             holder = nested[-1][1] if nested else labels.get(place, entries[place])
             is_path = bool(holder.paths) and not isinstance(holder, ScopeTitle) and not holder.can_title
-            is_remarked = entry.doubt is not Doubt.WORDED or _REMARKED.fullmatch(entry.text)
-            if is_first and is_path and known is None and not (holder.folder or is_remarked):
-                entry.paths, entry.mentions = [], {*_mentions([entry.text])}
             if isinstance(entry, ScopeTitle):
                 labels[place] = entry
                 entries[place].inner.append(entry)
@@ -184,7 +180,7 @@ def _title(text: str, line: int, known: Set[str] | None) -> ScopeTitle:
 def _rows(block: Block, known: Set[str] | None) -> Iterator[ScopeEntry]:
     """Yield the rows of a table: the paths of their cells, except for those of a column that leaves them out.
 
-    Cells with words beside a path describe the others.
+    The first with a path lists it, and so do others that begin with theirs; words in front of one describe the first.
     """
     titles, *rows = block.cells
     if any(names_file(path) for cell in titles for path in _read(cell, 0, None).paths):
@@ -198,11 +194,13 @@ def _rows(block: Block, known: Set[str] | None) -> Iterator[ScopeEntry]:
             for each, is_barred in zip(read, barred, strict=False)
             if not is_barred and (each.has_file or any(map(is_sure, each.paths)))
         ]
-        kept = [each for each in listed if each.doubt is Doubt.PLAIN or _REMARKED.fullmatch(each.text)] or listed[:1]
+        others = [each for each in listed[1:] if each.doubt is Doubt.PLAIN or _REMARKED.fullmatch(each.text)]
+        kept = [*listed[:1], *others]
         if kept or any(barred):
             row.paths, row.doubt = _row_paths(titles, read, kept), max((each.doubt for each in kept), default=row.doubt)
             row.mentions = {path for each in kept for path in each.mentions}
             row.mentions |= {*_mentions([each.text for each in read if each not in kept])}
+            row.mentions |= {path for each in listed if each not in kept for path in each.paths}
             row.mentions -= {*row.paths}
         is_out = any(
             (is_barred and not _UNMARKED.fullmatch(each.text))
@@ -328,4 +326,7 @@ def _with_colon(text: str) -> str:
         return text
     words = [each for each in entry_words(OWNED.sub("", titled[2] or titled[3])) if each[0] not in _BETWEEN]
     are_paths = all((is_marked or names_file(word)) and paths_of(word, is_marked) for word, is_marked in words)
-    return f"{titled[1]}: {titled[2] or titled[3]}{titled[4] or ''}" if are_paths and words else text
+    behind = titled[5] or ""
+    if not (are_paths and words) or (titled[4] and [*_mentions([behind])]):  # a bold title with its own paths behind
+        return text
+    return f"{titled[1]}: {titled[2] or titled[3]}{behind}"
