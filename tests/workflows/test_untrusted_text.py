@@ -154,6 +154,12 @@ def test_a_job_may_need_many_that_need_one_another() -> None:
     assert grade(f"{first.replace('==', '!=')}{jobs}{last}") == []
 
 
+def test_files_that_all_call_one_another_are_read() -> None:
+    calls = "".join(f"  j{i}: {{uses: ./.github/workflows/{i}.yml}}\n" for i in range(14))
+    step = "  show:\n    steps:\n      - run: echo '${{ github.event.issue.title }}'\n"
+    assert grade(*[f"on: [workflow_call, issues]\njobs:\n{calls}{step}"] * 14) == ["error"]
+
+
 def test_an_input_is_what_the_callers_of_the_repository_pass() -> None:
     called = shown("{workflow_call: {inputs: {x: {type: string}}}}", "inputs.x")
     caller = "on: issues\njobs:\n  call:\n    uses: ./.github/workflows/0.yml\n    with:\n      x: VALUE\n"

@@ -48,6 +48,9 @@ CALLED = "workflow_call"
 """Stands for the unknown event of a caller in another repository."""
 
 
+_MOST_WAYS = 500
+
+
 class Actor(IntEnum):
     """The person who acts: a writer, an outsider, or an outsider for whom no writer labels, comments or approves.
 
@@ -70,21 +73,27 @@ class Start(Frozen):
     calls: tuple[tuple[str, str], ...] = ()
 
 
-def starts_of(path: str, files: Mapping[str, Workflow], seen: frozenset[str] = frozenset()) -> Iterator[Start]:
-    """Yield every way to start a workflow; that of an unknown caller only if no workflow of the repository calls it."""
-    events = files[path].events
-    yield from (Start(event, path) for event in events if event != CALLED)
-    callers = [
-        (other, job_id)
-        for other, workflow in files.items()
-        for job_id, job in workflow.jobs.items()
-        if CALLED in events and len(seen) < MOST_LEVELS and other not in seen and job.uses in {f"./{path}", f"$/{path}"}
-    ]
-    for caller in callers:
-        for start in starts_of(caller[0], files, seen | {path}):
-            yield replace(start, calls=(*start.calls, caller))
-    if CALLED in events and not callers:
-        yield Start(CALLED, path)
+def starts_of(path: str, files: Mapping[str, Workflow]) -> Iterator[Start]:
+    """Yield every way to start a workflow; that of an unknown caller only if no workflow of the repository calls it.
+
+    Of files that call one another in very many ways, the first count.
+    """
+    waiting, left = [Start(CALLED, path)], _MOST_WAYS
+    while waiting:
+        at = waiting.pop()
+        events, below = files[at.path].events, {path, *(name for name, _ in at.calls[1:])} if at.calls else set()
+        yield from (replace(at, event=event) for event in events if event != CALLED)
+        callers = [
+            Start(CALLED, other, ((other, job_id), *at.calls))
+            for other, workflow in files.items()
+            for job_id, job in workflow.jobs.items()
+            if CALLED in events and len(at.calls) < MOST_LEVELS and other not in below
+            if job.uses in {f"./{at.path}", f"$/{at.path}"}
+        ]
+        if CALLED in events and not callers:
+            yield at
+        waiting += reversed(callers[:left])
+        left = max(0, left - len(callers))
 
 
 def starts_of_strangers(path: str, files: Mapping[str, Workflow]) -> list[Start]:
