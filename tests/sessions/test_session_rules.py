@@ -212,6 +212,11 @@ HARMLESS: list[Any] = [
     "Critical (0), high (none found), medium (1 finding)",
     "high (n/a)",
     "High (0 findings).",
+    "low: rate limit is high (100)",
+    "medium: the entropy is high (256), length is fine",
+    "Severity: low. CVSS of the library is high (7), not reachable",
+    "info: see critical (1)",
+    "none; was high (1)",
     "- Critical (0)\n- **High (none)**\n",
     "",
 ]

@@ -49,7 +49,10 @@ _COUNTS = (
         rf"\s*(\d+(?:\s+\w+)?|{_NOTHING})\s*(?=[,;.|()\n]|\Z)"
     ),
     re.compile(rf"\b{_WORD}{_RISK}?[*`_]*[ \t]*\|[ \t]*[*`_]*(\d+(?:\s+\w+)?|{_NOTHING})(?=[*` \t|-]*(?:\n|\Z))"),
-    re.compile(rf"\b{_WORD}{_RISK}?[*`_]*\s*[(\[](\d+(?:{_FINDINGS})?|{_NOTHING})[)\]](?=[ \t*`_]*(?:[,;.|\n]|\Z))"),
+    re.compile(
+        r"(?:\A|[,;.|():\]\n]|\s[-\u2013\u2014]\s|\band\b)[^\w,;.|():\]\n]{0,9}_{0,2}"
+        rf"{_WORD}{_RISK}?[*`_]*\s*[(\[](\d+(?:{_FINDINGS})?|{_NOTHING})[)\]](?=[ \t*`_]*(?:[,;.|\n]|\Z))"
+    ),
 )
 """A severity with the number of its findings: ``high: 0``, ``critical: none found``, ``high (0)``, or a row of both."""
 _GRAVE_LABEL = re.compile(
