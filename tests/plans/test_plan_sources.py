@@ -299,6 +299,8 @@ def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
     [
         "Fix src/a.py. Why: it fails. Scope: src/b.py. Then stop",
         "Fix `f (path: str)` and g(path: str) in src/a.py (why: it fails)",
+        "Fix src/a.py (id: user_id)",
+        "Fix in src/a.py (id: int, name: str)",
     ],
 )
 def test_a_sentence_with_a_colon_stays_in_the_entry(written: str) -> None:

@@ -118,7 +118,9 @@ def _without_brackets(text: str) -> tuple[str, list[str]]:
     def remove(brackets: re.Match[str]) -> str:
         is_call = bool(text[brackets.start() - 1 : brackets.start()].strip()) and not _WAITS.match(brackets[1] or "")
         parts = [_WAITS.sub(r"Depends on: \1", part) for part in _SEPARATORS.split(brackets[1] or "")]
-        if is_call or not _is_field(fields := "".join(parts).strip()):
+        fields = "".join(parts).strip()
+        words = {word.lower() for word, _ in _fields_of(shown_text(fields))}
+        if is_call or not words or "id" in words:
             return brackets[0]
         stated.append(fields)
         return ""
