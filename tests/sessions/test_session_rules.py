@@ -211,6 +211,7 @@ HARMLESS: list[Any] = [
     "**High** (no findings)",
     "Critical (0), high (none found), medium (1 finding)",
     "high (n/a)",
+    "Critical (none) and high (none)",
     "High (0 findings).",
     "low: rate limit is high (100)",
     "medium: the entropy is high (256), length is fine",
