@@ -138,7 +138,7 @@ def test_an_agent_whose_answer_is_parsed_gets_its_schema(name: str) -> None:
     assert ("schema" in found["Run the agent"]["with"]) == (name in JUDGES)
 
 
-def test_the_actions_of_the_loops_differ_in_words_and_in_two_inputs() -> None:
+def test_the_actions_of_the_loops_differ_in_words_and_in_three_inputs() -> None:
     keepalive = ACTIONS["keepalive"]
     without = {
         "autofix": ("review-workflow",),
@@ -150,6 +150,8 @@ def test_the_actions_of_the_loops_differ_in_words_and_in_two_inputs() -> None:
         prefix = f"ACCORD_{command.upper().replace('-', '_')}_"
         same = json.dumps(keepalive["runs"]).replace("ACCORD_KEEPALIVE_", prefix)
         inputs = {**keepalive["inputs"], "token": ""}
+        if name == "verifier":  # one verdict for one pull request
+            inputs["pull"] = {"description": "Number of the pull request.", "required": "true"}
         for only in without.get(name, ()):
             variable = f"{prefix}RUN_{only.upper().replace('-', '_')}"
             same = same.replace(f'"{variable}": "${{{{ inputs.{only} }}}}", ', "")
