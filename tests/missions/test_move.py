@@ -217,6 +217,15 @@ def test_an_approval_that_counts_for_nothing_is_given_again_by_another_actor(pla
     assert planning.move("WP01", "done").events
 
 
+def test_a_line_put_before_the_start_of_work_frees_no_one_from_it(planning: Project) -> None:
+    planning.event("WP01", "planned", "in_progress", actor="ada", event_id="B")
+    planning.event("WP01", "planned", "in_progress", actor="bob", event_id="A")
+    planning.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=1), actor="cy")
+    for worker in ("ada", "bob", "cy"):
+        with pytest.raises(BrokenContract, match=f"{worker} did this work"):
+            planning.move("WP01", "approved", worker)
+
+
 def test_one_actor_reviews_its_own_work_only_when_the_log_says_so(planning: Project) -> None:
     for target in ("in_progress", "for_review"):
         planning.move("WP01", target)

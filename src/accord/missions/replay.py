@@ -26,23 +26,26 @@ _REVIEWED = ("for_review", "in_review", "approved")
 def people_of(events: Iterable[StatusEvent]) -> People:
     """Return who works on a work package and who judges it, by its events in the order of time.
 
-    Claiming, starting and handing in are work; a claim or force takes it over. A review that sends it back, or its
-    author taking it back, leaves it with the worker; ``planned`` frees it.
+    Claiming, starting and handing in are work; a claim or force takes it over, but not where it says again what the
+    event before it says. A review that sends it back, or its author taking it back, leaves it with the worker;
+    ``planned`` frees it.
     """
     listed = [*events]
     return reduce(lambda people, pair: _with_event(people, *pair), zip(listed, [None, *listed], strict=False), People())
 
 
 def _with_event(people: People, event: StatusEvent, before: StatusEvent | None) -> People:
-    if _is_repeated(event, before):
-        return people
     actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
+    is_work = event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor
+    names = frozenset({comparable_name(actor)} if is_work else ())
+    implementers = people.implementers | names
+    if _is_repeated(event, before):
+        return replace(people, implementers=implementers)
     if event.to_lane == "planned":
         people = replace(people, worker="", workers=frozenset())
-    elif event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor:
-        names, is_same = frozenset({comparable_name(actor)}), people.worker and event.to_lane == "for_review"
+    elif is_work:
+        is_same = people.worker and event.to_lane == "for_review"
         workers = names if event.to_lane == "claimed" or event.force else people.workers | names
-        implementers = people.implementers | names
         people = People(people.worker if is_same else actor, workers, people.reviewer, implementers)
     if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
         people = replace(people, reviewer=actor)
