@@ -31,8 +31,11 @@ NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref
 """Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
 not know its own commit."""
 
-FIXED = {"actions/run-agent/action.yml": {"no-publish", "dry-run", "allow-steering-files", "max-files", "max-bytes"}}
-"""Options that an action always sets, or that have no effect with those, so that it has no inputs for them."""
+FIXED = {
+    "actions/run-agent/action.yml": {"no-publish", "dry-run", "allow-steering-files", "max-files", "max-bytes"},
+    "actions/artifact/action.yml": {"dry-run"}, "actions/patch/action.yml": {"dry-run"},
+}  # fmt: skip
+"""Options that an action always sets, that have no effect with those, or that leave no file to the next step."""
 
 FACTS = {"ACCORD_TOKEN_IS_JOBS"}
 """Variables with facts about the job; no input sets them."""

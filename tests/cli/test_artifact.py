@@ -22,6 +22,9 @@ def upload(stage: Stage, content: bytes, run: int = 7) -> None:
 def test_the_artifact_of_the_own_run_becomes_a_folder_an_output_and_a_summary(accord: Accord, stage: Stage) -> None:
     upload(stage, zipped({"result.json": RESULT}))
     accord.on(stage, GITHUB_RUN_ID="7")
+    for name, shown in (("result", "result of run 7 would be in it"), ("res*", "it/result")):
+        assert accord("artifact", name, "--into", "it", "--dry-run").out.endswith(f"{shown}\n")
+        assert not (accord.home / "it").exists()
     step = accord.in_step(annotates=False)
     document = accord.document("artifact", "result", "--into", "it")
     assert (accord.home / "it/result.json").read_text() == RESULT
@@ -81,7 +84,13 @@ def test_a_step_that_takes_the_patch_says_how_the_result_ends_now(
         git(tree, *words)
     for name, text in changes.items():
         (tree / name).write_text(text)
-    accord.file("result.json", {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Done."})
+    file = accord.file(
+        "result.json", {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Done."}
+    )
+    before = file.read_bytes()
+    rehearsed = accord("patch", "--base", "HEAD", "--root", tree, "--into", "result.json", "--dry-run")
+    assert rehearsed.out.startswith(f"result.json would have the outcome {outcome} and a patch of {count} file")
+    assert file.read_bytes() == before
     step = accord.in_step(annotates=False)
     assert accord("patch", "--base", "HEAD", "--root", tree, "--into", "result.json").code == 0
     assert step.outputs == {"outcome": outcome}

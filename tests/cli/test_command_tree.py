@@ -73,9 +73,20 @@ def test_one_concept_has_one_name() -> None:
                 assert option.make_metavar(context) == "OWNER/NAME", name
 
 
+def writes_files_only(name: str) -> bool:
+    return any(option.name == "shows_only" for option in options_of(name))
+
+
+def test_each_command_that_writes_a_file_of_its_caller_has_a_dry_run() -> None:
+    for name in tree():
+        named = {spelling for option in options_of(name) for spelling in option.opts}
+        assert "--dry-run" in named or not named & {"--into", "--out", "--static", "--bundle", "--results"}, name
+
+
 def test_only_a_command_with_a_dry_run_may_write_to_github() -> None:
+    assert {name for name in tree() if writes_files_only(name)} == {"artifact", "board", "patch", "repos list"}
     for name, (command, context) in tree().items():
-        has_dry_run = any("--dry-run" in option.opts for option in options_of(name))
+        has_dry_run = any("--dry-run" in option.opts for option in options_of(name)) and not writes_files_only(name)
         for given in (False, True):
             context.params["dry_run"] = given
             with context.scope(cleanup=False):

@@ -28,8 +28,11 @@ STAGE = stage_of_four
 
 def test_an_organisation_is_listed_without_its_archived_repositories(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
+    writing = ("repos", "list", "--org", "octo", "--size", 1, "--out", "repositories.json")
+    assert accord.document(*writing, "--dry-run")["repositories"] == ["octo/api", "octo/web"]
+    assert not (accord.home / "repositories.json").exists()
     step = accord.in_step(annotates=False)
-    listed = accord.document("repos", "list", "--org", "octo", "--size", 1, "--out", "repositories.json")
+    listed = accord.document(*writing)
     assert listed["repositories"] == ["octo/api", "octo/web"]
     assert listed["left_out"] == ["octo/gone"]
     assert json.loads((accord.home / "repositories.json").read_text()) == ["octo/api", "octo/web"]

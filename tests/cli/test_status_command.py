@@ -173,7 +173,10 @@ def test_a_board_is_not_written_over_a_site_of_yours(accord: Accord, starts: Sta
     accord.file("site/index.html", "<h1>Mine</h1>")
     ended = accord("board", "--static", "site")
     assert (ended.code, "not of a board" in ended.err) == (2, True)
+    assert (accord("board", "--dry-run").code, accord("board", "--static", "site", "--dry-run").code) == (2, 2)
     assert starts.stage.server.requests == []
+    assert accord("board", "--static", "board", "--dry-run").out.endswith(" pages into board.\n")
+    assert not (accord.home / "board").exists()
     assert accord("board", "--static", "board").code == 0
     assert accord("board", "--static", "board").code == 0
 

@@ -15,6 +15,7 @@ from accord.cli.options import (
     FILE,
     ChangeArguments,
     Choice,
+    FileArguments,
     Number,
     PostingArguments,
     RootArguments,
@@ -24,13 +25,13 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import Progress, attempt
+from accord.cli.output import Progress, attempt, one_line
 from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
-from accord.core.findings import has_errors
+from accord.core.findings import count_of, has_errors
 from accord.engine.operations import ApplyOptions, LedgerEntry
 from accord.engine.receipts import Receipt, report_errors
 from accord.files.patterns import path_patterns
@@ -213,7 +214,7 @@ def _check_kind(kind: str, given: _ApplyArguments) -> None:
         path_patterns(given.protect, may_negate=False)
 
 
-class _PatchArguments(RootArguments):
+class _PatchArguments(FileArguments, RootArguments):
     base: str = option("--base REF", "The branch or commit from which the agent started.", required=True)
     into: Path | None = option("--into RESULT", "Write the patch into this result.")
 
@@ -237,7 +238,10 @@ def patch(given: _PatchArguments) -> None:
         sys.stdout.buffer.write(extracted.patch)
         return
     result = with_patch(read_bytes(str(into)), extracted.patch, str(into))
-    write_whole(into, json.dumps(result, indent=2) + "\n")
     files = sum(line.startswith("diff --git ") for line in str(result["patch"] or "").split("\n"))
     outcome = str(result["outcome"])
+    if given.shows_only:
+        click.echo(f"{one_line(str(into))} would have the outcome {outcome} and a patch of {count_of(files, 'file')}.")
+    else:
+        write_whole(into, json.dumps(result, indent=2) + "\n")
     report_step(f"patch: {redacted_cell(outcome)}", {"outcome": outcome}, f"Files in the patch: {files}.")

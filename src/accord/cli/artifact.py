@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from accord.cli.options import FormatArguments, ReadingArguments, argument, command, option
+from accord.cli.options import FileArguments, FormatArguments, ReadingArguments, argument, command, option
 from accord.cli.output import one_line
 from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, long_table, present, redact, redacted_cell, report_step
 from accord.core.errors import WrongUsage
 
 
-class _ArtifactArguments(ReadingArguments, FormatArguments):
+class _ArtifactArguments(FileArguments, ReadingArguments, FormatArguments):
     name: str = argument("NAME", envvar="ACCORD_ARTIFACT_NAME")
     into: Path = option("--into", "The folder to create.")
     file: str = option("--file PATH", "A file that it must have. Default: its only one.")
@@ -34,15 +34,15 @@ def artifact(given: _ArtifactArguments) -> None:
     run_id = os.environ.get("GITHUB_RUN_ID", "")
     if given.run_id is None and not run_id.isdecimal():
         raise WrongUsage("No workflow run given.", hint="Pass `--run-id N` or set `GITHUB_RUN_ID`.")
-    name, into, run = given.name, given.into, given.run_id or int(run_id)
+    name, into, run, writes = given.name, given.into, given.run_id or int(run_id), not given.shows_only
     with github_for(given) as way:
         if name.endswith("*"):
-            several = fetch_matching(way.github, name[:-1], run, into)
+            several = fetch_matching(way.github, name[:-1], run, into, is_kept=writes)
             found = [{"artifact": each.artifact.name, "path": str(into / each.artifact.name)} for each in several]
             leave_outputs({"path": redact(str(into)), "file": ""})
             present(given, {"path": str(into), "artifacts": found}, [one_line(each["path"]) for each in found])
             return
-        fetched = fetch_artifact(way.github, name, run, into, given.file)
+        fetched = fetch_artifact(way.github, name, run, into, given.file, is_kept=writes)
     file = str(into / fetched.file) if fetched.file else ""
     document = {
         "artifact": fetched.artifact.name,
@@ -53,7 +53,8 @@ def artifact(given: _ArtifactArguments) -> None:
         "files": [{"path": member.path, "bytes": member.size} for member in fetched.members],
     }
     lines = [f"{member.size:>12,}  {one_line(member.path)}" for member in fetched.members]
-    lines.append(click.style(f"{one_line(name)} of run {run} is in {one_line(str(into))}", bold=True))
+    verb = "is" if writes else "would be"
+    lines.append(click.style(f"{one_line(name)} of run {run} {verb} in {one_line(str(into))}", bold=True))
     present(given, document, lines)
     rows = [[redacted_cell(member.path), f"{member.size:,}"] for member in fetched.members]
     outputs, title = {"path": str(into), "file": file}, f"artifact: {redacted_cell(fetched.artifact.name)}"

@@ -21,6 +21,7 @@ from accord.board.models import HEADINGS, BoardSnapshot, Entry, Overview, addres
 from accord.cli.options import (
     FOLDER,
     Arguments,
+    FileArguments,
     FormatArguments,
     PostingArguments,
     RepositoriesArguments,
@@ -172,7 +173,7 @@ def _cut(text: str, columns: int | None) -> str:
     return cut_text(text, columns - _MARGIN if columns else None)
 
 
-class _BoardArguments(PeriodArguments, RepositoriesArguments):
+class _BoardArguments(PeriodArguments, FileArguments, RepositoriesArguments):
     port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65_535), default=0)
     open: bool = option("--open", "Open the board in the browser.")
     static: Path | None = option("--static DIR", "Write the pages into this folder, and end.", type=FOLDER)
@@ -194,14 +195,20 @@ def board(given: _BoardArguments) -> None:
             )
         return
     with needs_extra("web", "The board"):
+        from accord.board.pages import page_names
         from accord.board.server import check_target, write_board
 
     if given.static is not None:
         if given.write:
             raise WrongUsage("`--write` has no effect on files.", hint="Pass `--write` without `--static`.")
         check_target(given.static)
+    elif given.shows_only:
+        raise WrongUsage("`--dry-run` has no effect on a server.", hint="Pass `--static DIR` too.")
     with open_snapshots(given, timedelta(days=given.days), has_history=True) as (read, pause):
         if given.static is not None:
+            if given.shows_only:
+                click.echo(f"Would write {len(list(page_names(read())))} pages into {one_line(str(given.static))}.")
+                return
             count = write_board(given.static, read(), one_line)
             click.echo(f"Wrote {count} pages. Open {one_line(str(given.static / 'index.html'))}.")
         else:

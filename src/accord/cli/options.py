@@ -258,6 +258,12 @@ class WritingArguments(FormatArguments):
     dry_run: bool = option("--dry-run", "Show what would happen, and write nothing.")
 
 
+class FileArguments(Arguments):
+    """Arguments of a command that writes only a file or folder that its caller names: its connection only reads."""
+
+    shows_only: bool = option("--dry-run", "Show what would be written, and write nothing.")
+
+
 def why_read_only() -> str:
     """Return why the command that runs must not write to GitHub; empty where it may."""
     context = click.get_current_context(silent=True)

@@ -13,6 +13,7 @@ import click
 
 from accord.cli.options import (
     Choice,
+    FileArguments,
     FormatArguments,
     Group,
     ServerArguments,
@@ -50,7 +51,7 @@ _MOST_SHOWN = 1_000
 """Rows of a summary: GitHub shows none that is larger than 1 MiB."""
 
 
-class _ListRepositoriesArguments(ServerArguments, FormatArguments):
+class _ListRepositoriesArguments(FileArguments, ServerArguments, FormatArguments):
     org: tuple[str, ...] = option("--org NAME", "All repositories of an organisation.")
     search: tuple[str, ...] = option("--search QUERY", "Those that a search of GitHub finds.")
     file: str | None = option("--file REPOS.yml", "A list of repositories, in YAML or JSON.")
@@ -102,8 +103,9 @@ def list_repositories(given: _ListRepositoriesArguments) -> None:
         what = "found" if found or given.org or given.search else "given"
         raise WrongUsage(f"No repositories {what}.", hint=hint)
     named = shards(len(names), given.size)
-    if given.out:
-        write_whole(given.out, json.dumps(names, indent=0) + "\n")
+    out = None if given.shows_only else given.out
+    if out:
+        write_whole(out, json.dumps(names, indent=0) + "\n")
     leave_outputs({"shards": as_output(named), "count": str(len(names))})
     if given.is_json:
         print_json({"repositories": names, "left_out": left_out, "shards": named})
@@ -112,8 +114,8 @@ def list_repositories(given: _ListRepositoriesArguments) -> None:
     rest = f", {len(left_out)} archived or disabled ones left out" if left_out else ""
     repositories = "1 repository" if len(names) == 1 else f"{len(names)} repositories"
     click.echo(f"{repositories} in {count_of(len(named), 'shard')}{rest}", err=True)
-    if given.out:
-        click.echo(f"Next: `accord repos run sync --file {one_line(str(given.out))}`", err=True)
+    if out:
+        click.echo(f"Next: `accord repos run sync --file {one_line(str(out))}`", err=True)
 
 
 def _read_list(file: str | None) -> list[str]:

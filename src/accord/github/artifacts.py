@@ -151,12 +151,14 @@ def _copy_archive(status: int, content: Iterator[bytes], artifact: Artifact, fil
     return "its digest differs" if has_digest and artifact.digest != f"sha256:{digest.hexdigest()}" else ""
 
 
-def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, wanted: str = "") -> Fetched:
+def fetch_artifact(
+    github: ArtifactMethods, name: str, run_id: int, into: Path, wanted: str = "", *, is_kept: bool = True
+) -> Fetched:
     """Fetch the newest artifact of a name in a workflow run, and unpack it into a folder that must not be there yet.
 
     ``wanted`` is the path of a file that must be in it; without it, the only file counts where there is one. The folder
     appears with all of it or not at all. Raises WrongUsage for a folder that is there, Refused for an artifact or a
-    file that is not, BrokenContract for an archive that must not be unpacked.
+    file that is not, BrokenContract for an archive that must not be unpacked. Unless it ``is_kept``, no folder appears.
     """
     from accord.files.archives import check_absent, read_members, unpack
 
@@ -179,11 +181,14 @@ def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, 
                 f'The artifact "{artifact.name}" has no file {wanted}{_names_text(paths)}.',
                 hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
             )
-        unpack(archive, members, into)
+        if is_kept:
+            unpack(archive, members, into)
     return Fetched(artifact, members, wanted or (paths[0] if len(paths) == 1 else ""))
 
 
-def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path) -> list[Fetched]:
+def fetch_matching(
+    github: ArtifactMethods, prefix: str, run_id: int, into: Path, *, is_kept: bool = True
+) -> list[Fetched]:
     """Fetch artifacts whose names begin with ``prefix``, each into its folder. Raises as ``fetch_artifact``."""
     every = _names_in(github, run_id)
     names = [name for name in every if name.startswith(prefix)]
@@ -192,7 +197,7 @@ def fetch_matching(github: ArtifactMethods, prefix: str, run_id: int, into: Path
             f"Workflow run {run_id} has no artifact whose name begins with `{prefix}`{_names_text(every)}.",
             hint="Upload them in jobs that this one needs.",
         )
-    return [fetch_artifact(github, name, run_id, into / name) for name in names]
+    return [fetch_artifact(github, name, run_id, into / name, is_kept=is_kept) for name in names]
 
 
 def _names_in(github: ArtifactMethods, run_id: int) -> list[str]:
