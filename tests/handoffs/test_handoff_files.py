@@ -4,6 +4,7 @@ import base64
 import json
 import multiprocessing
 import os
+import re
 import signal
 import zlib
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from support.clocks import ManualClock
 from support.handoffs import EVERYTHING, by, handoff, patch
 
 from accord.core.clock import SystemClock
+from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import Storage, folder_lock
 from accord.github.limits import BODY_CHARS
@@ -32,6 +34,9 @@ def path(tmp_path: Path) -> Path:
     place = tmp_path / "task.json"
     place.write_text(json.dumps(handoff()), encoding="utf-8")
     return place
+
+
+NUMBERS = '[12345678901234567.25, {"version": 1.10}, 1E5, -0.0, 12345678901234567890]'
 
 
 def written(path: Path) -> dict[str, Any]:
@@ -64,14 +69,18 @@ def test_a_handoff_behind_a_link_is_written_there_and_one_outside_is_refused(pat
 
 
 def test_the_decision_is_written_where_asked_to_and_other_keys_stay(path: Path) -> None:
-    path.write_text(json.dumps({**handoff(), "x-board": {"column": 3}, "ünïcode": "ß"}), encoding="utf-8")
+    task = json.dumps({**handoff(), "x-board": {"column": 3}, "ünïcode": "ß"})
+    path.write_text(task.replace('"column": 3', f'"column": 3, "numbers": {NUMBERS}'), encoding="utf-8")
     before = path.read_bytes()
     decided = change_file(path, lambda task: decide_patch(task, patch(x="1"), by("human")), SystemClock(), writes=False)
     assert decided.task["metadata"]["x"] == "1"
     assert path.read_bytes() == before
     append(path, "one")
     assert written(path)["metadata"]["x-seen"] == ["one"]
-    assert written(path)["x-board"] == {"column": 3}
+    assert written(path)["x-board"] == {"column": 3, "numbers": json.loads(NUMBERS)}
+    assert re.sub(r"\s+", "", NUMBERS) in re.sub(r"\s+", "", path.read_text(encoding="utf-8"))
+    fields, _ = take_copy(with_block("", read_object(path.read_bytes()).value, "f" * 40))
+    assert re.sub(r"\s+", "", NUMBERS) in zlib.decompress(base64.b64decode((fields or {})["data"])).decode()
     assert "ünïcode" in path.read_text(encoding="utf-8")
 
 

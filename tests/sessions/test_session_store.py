@@ -48,6 +48,8 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
     folder = shutil.copytree(WILD, tmp_path / ".agents-work" / WILD.name)
     for name in ("status.json", "tasks.yaml"):
         (folder / name).write_bytes((WILD / name).read_bytes().replace(b"\n", ends.encode()))
+    text = (folder / "status.json").read_bytes()
+    (folder / "status.json").write_bytes(text.replace(b'"session":', b'"x-version": 1.10, "session":'))
     before = contents(folder)
     move_task(writer(folder), "T-001", "implemented", role="Coder")
     writer(folder).change_status(issue("slow"), role="Coder")
@@ -57,7 +59,7 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
     old = json.loads(before["status.json"])
     assert json.loads(after["status.json"]) == {**old, "known_issues": ["slow"], "last_update": "2026-01-31T12:00:00Z"}
     assert list(json.loads(after["status.json"])) == list(old)
-    assert b'\n    "session"' in after["status.json"]
+    assert b'\n    "x-version": 1.10,' in after["status.json"]
     assert after["status.json"].count(b"\r\n") == (after["status.json"].count(b"\n") if ends == "\r\n" else 0)
     changed = {name for name in after if before.get(name) != after[name]}
     assert changed == {"status.json", "tasks.yaml", "outputs.jsonl"}, "the Coder's work is recorded"

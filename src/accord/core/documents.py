@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
             repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         return found
 
-    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_finite, parse_float=_finite)
+    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_number, parse_float=_number)
     try:
         value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
         if _depth_exceeds(value, MAX_DEPTH):
@@ -145,10 +146,33 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
     return value, repeated, end
 
 
-def _finite(digits: str) -> float:
-    if not math.isfinite(number := float(digits)):
-        raise ValueError(f"`{digits[:20]}` is not a JSON number.")
+class WrittenNumber(float):
+    """A number with a fraction or an exponent, and the text that it was read from."""
+
+    text: str
+
+
+def _number(text: str) -> WrittenNumber:
+    number = WrittenNumber(text)
+    if not math.isfinite(number):
+        raise ValueError(f"`{text[:20]}` is not a JSON number.")
+    number.text = text
     return number
+
+
+def write_json(value: Any, **form: Any) -> str:
+    """Write a document as JSON; a number that was read from a text keeps it, as 1.10 may be a version."""
+    mark = os.urandom(16).hex()  # the encoder calls nothing for a number
+
+    def with_marks(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: with_marks(child) for key, child in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [with_marks(child) for child in value]
+        return f"{mark}{value.text}{mark}" if isinstance(value, WrittenNumber) else value
+
+    text = json.dumps(with_marks(value), ensure_ascii=False, **form)
+    return text.replace(f'"{mark}', "").replace(f'{mark}"', "")
 
 
 def _depth_exceeds(value: Any, limit: int) -> bool:

@@ -7,7 +7,6 @@ of a new work item.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -16,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name
+from accord.core.documents import OBJECT_BEGIN, Document, read_object, short_name, write_json
 from accord.core.errors import BrokenContract
 from accord.core.findings import pointer
 from accord.core.frozen import Frozen
@@ -77,7 +76,7 @@ def fix_text(raw: bytes, name: str | None, path: str = "-") -> tuple[bytes, list
     except BrokenContract:
         return raw, []
     fixes += more
-    return (f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode() if fixes else raw), fixes
+    return (f"{write_json(value, indent=2)}\n".encode() if fixes else raw), fixes
 
 
 def read_corrected(raw: bytes, name: str | None) -> tuple[Document, list[Fix]]:

@@ -8,7 +8,6 @@ caller adopts it: it travels with a transferred issue.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import Clock
-from accord.core.documents import MAX_BYTES, read_object
+from accord.core.documents import MAX_BYTES, read_object, write_json
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
 from accord.core.kinds import TEXT_AROUND
@@ -90,7 +89,7 @@ def change_file(
 
         decision = decide_with_id(task, decide, lambda: next_task_id(neighbour_ids()))
         if writes and decision.task not in (task, found):
-            write_whole(path, json.dumps(decision.task, indent=2, ensure_ascii=False) + "\n")
+            write_whole(path, write_json(decision.task, indent=2) + "\n")
     return decision
 
 
@@ -105,7 +104,7 @@ def read_block(body: str) -> tuple[str, Task | None] | None:
 
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     """Put the block into a body, replacing others: with the task, with its commit only, or none, as it fits."""
-    text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
+    text = write_json(task, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     return with_copy({"commit": commit, "data": packed}, take_copy(body)[1], BODY_CHARS)
 
@@ -140,7 +139,7 @@ class HandoffStore(StoredDocument[Task]):
 
     def encode(self, value: Task) -> str:
         """Return a version's text, in which GitHub finds nothing to act on."""
-        return _ACTED_ON.sub(lambda hit: f"\\u{ord(hit.group()):04x}", json.dumps(value, ensure_ascii=False, indent=1))
+        return _ACTED_ON.sub(lambda hit: f"\\u{ord(hit.group()):04x}", write_json(value, indent=1))
 
     def decode(self, text: str) -> Task:
         """Parse a version."""

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from accord.core.clock import timestamp
+from accord.core.documents import write_json
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, finding_of, has_errors, pointer
 from accord.core.frozen import Frozen
@@ -255,7 +256,7 @@ def _encode_like(value: Mapping[str, Any], before: bytes) -> bytes:
     old = before.decode("utf-8-sig")
     indent = _INDENT.search(old)
     try:
-        text = json.dumps(value, indent=indent.group(1) if indent else 2, ensure_ascii=False, allow_nan=False)
+        text = write_json(value, indent=indent.group(1) if indent else 2, allow_nan=False)
     except ValueError:
         finding = Finding("not-json", "A number is too large to be written back.", hint="Write it as a string.")
         raise refuse("The document cannot be written.", finding) from None
