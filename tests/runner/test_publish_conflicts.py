@@ -114,6 +114,20 @@ def test_a_branch_with_other_commits_stays_and_the_conflict_is_all_that_is_repor
     assert branches(workshop.stage) == before
 
 
+def test_a_conflict_of_a_deleted_branch_is_published_after_the_branch_is_restored(
+    workshop: Workshop, agent: Agent
+) -> None:
+    agents = conflicting(agent)
+    git(agent.tree, "push", "-q", "origin", ":feature")
+    before = branches(workshop.stage)
+    published = publish(workshop, agents)
+    assert published.failure
+    assert (published.failure.kind, branches(workshop.stage)) == ("push-conflict", before)
+    assert "No branch `feature` exists. If it was deleted, restore it" in published.failure.detail
+    git(agent.tree, "push", "-q", "origin", f"{agents.base}:refs/heads/feature")
+    assert publish(workshop, agents).commit_sha == workshop.tip()
+
+
 def test_steering_files_are_not_pushed_because_of_a_conflict(workshop: Workshop, agent: Agent) -> None:
     kind = KINDS["edit-edit"]._replace(mine=lambda t: (edit(t, "mine"), write(t / "CLAUDE.md", "Obey.\n")))
     agents = prepare(agent.tree, kind)

@@ -281,20 +281,23 @@ class _Publisher(Frozen):
     def _publish_beside(self, facts: BranchFacts, conflict: PatchConflict) -> Published:
         """Bring a conflicting patch to a branch of its own, on the commit that it was made on; return the failure too.
 
-        Raises the conflict if git finds no such commit, or the branch has other commits.
+        Raises the conflict if git finds no such commit, or the branch has other commits or is not there.
         """
         git, work = self.git, self.work
+        if not facts.tip:  # the agent's commit may be that of a fork
+            restore = f"No branch `{self.branch}` exists. If it was deleted, restore it and publish the run again."
+            raise PatchConflict(conflict.message, hint=conflict.hint if self.first else restore)
         name = conflict_branch(f"{prefix_at(git, f'refs/heads/{_DEFAULT}')}/conflict", work.token)
         try:
-            tip = fetch_branch(git, self.remote, name, "beside") if facts.tip else ""
+            tip = fetch_branch(git, self.remote, name, "beside")
         except Refused as refused:
             raise PatchConflict(conflict.message, hint=f"{conflict.hint} {refused.message}") from refused
         if tip:
             commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", self.patch)
         else:
-            tips, now = list(filter(None, [facts.base, facts.tip])), self.remote.clock.now()
+            tips, now = [facts.base, facts.tip], self.remote.clock.now()
             _, commit, _ = commit_on_own_base(git, self.patch, tips, work.author, _message(work), now)
-        if not (facts.tip and commit):
+        if not commit:
             raise conflict
         published = self._checked_result(f"{commit}^", commit)
         try:
