@@ -6,7 +6,6 @@ the observers see the result, and only then the answer leaves.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import traceback
@@ -34,19 +33,10 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     triggers,
     workflow_runs,
 )
-from accord_sandbox.calls import Call, Route, authenticate, match_route
-from accord_sandbox.faults import (
-    AFTER,
-    Exchange,
-    Fault,
-    ServerState,
-    drop,
-    fault_refusal,
-    send_answer,
-    wait_until_closed,
-)
+from accord_sandbox.calls import Call, authenticate, match_route
+from accord_sandbox.faults import LOST, Exchange, Fault, ServerState, fault_refusal, send_response
 from accord_sandbox.planting import TOKEN
-from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.responses import ApiResponse, Refusal
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -83,7 +73,8 @@ class Application(ServerState):
                 scope, receive, send
             )
         elif not root and git is not None:
-            await git_http.GitEndpoint(self, request, send, git["service"]).serve(f"{git['owner']}/{git['repo']}")
+            endpoint = git_http.GitEndpoint(self, request, git["service"], f"{git['owner']}/{git['repo']}")
+            await self._serve(endpoint, request, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
             await self._serve_api(request, path, root, send)
         else:
@@ -96,92 +87,42 @@ class Application(ServerState):
 
     async def _serve_api(self, request: Request, path: str, root: str, send: Send) -> None:
         content = await request.body()
-        document, refused = _parse(content)
-        query, headers = dict(request.query_params), dict(request.headers)
         if (control := self._control(request.method, path, content)) is not None:
-            await _send(request, control, None, send)
+            await send_response(request, control, send, None)
             return
-        exchange = Exchange("received", request.method, path, query, headers, document)
+        endpoint = ApiEndpoint(self, request, path, root, content)
         if path.startswith("/_sandbox/"):  # a control is neither observed nor disturbed
-            response, _ = self._answer(exchange, _web(request), root, content, refused, None)
-            await _send(request, response, None, send)
+            response, _ = await self._answer(endpoint, None)
+            await send_response(request, response, send, None)
             return
-        self.observe(exchange)
-        fault = self.faults.take(request.method, path)
-        response, applied = self._answer(exchange, _web(request), root, content, refused, fault)
-        status = response.status
-        exchange = replace(exchange, phase="applied", applied=applied)
-        if fault is not None and fault.kind in ("lost-before", "lost-after"):
-            self.requests.append((request.method, path, 0))
-        else:
-            self.requests.append((request.method, path, status))
-            exchange = replace(exchange, status=status, response_headers=response.headers, response_json=response.body)
-        self.observe(exchange)
-        await _send(request, response, fault, send)
+        await self._serve(endpoint, request, send)
 
-    def _answer(
-        self, exchange: Exchange, web: str, root: str, content: bytes, refused: Refusal | None, fault: Fault | None
-    ) -> tuple[ApiResponse, bool]:
-        """Carry the request out, unless it or a fault prevents that; return the answer, and whether it was."""
-        now = self.settings.clock.now().timestamp()
-        route, params = match_route(exchange.method, exchange.path)
-        call = Call(
-            db=None,  # type: ignore[arg-type] # set inside the transaction
-            settings=self.settings,
-            now=now,
-            api=web + root,
-            web=web,
-            path=exchange.path,
-            query=exchange.query,
-            storage=self.storage,
-            document=exchange.json,
-            content=content,
-            params=params,
-        )
-        applied = False
+    async def _serve(self, endpoint: Endpoint, request: Request, send: Send) -> None:
+        """Answer a request under the next fault; observers and the log learn of it before the answer leaves."""
+        received = endpoint.received
+        self.observe(received)
+        fault = self.faults.take(received.method, received.path)
+        response, applied = await self._answer(endpoint, fault)
+        done, status = replace(received, phase="applied", applied=applied), 0
+        if fault is None or fault.kind not in LOST:
+            status = response.status
+            done = replace(done, status=status, response_headers=response.headers, response_json=response.body)
+        self.requests.append((received.method, received.path, status))
+        self.observe(done)
+        await send_response(request, response, send, fault)
+
+    async def _answer(self, endpoint: Endpoint, fault: Fault | None) -> tuple[ApiResponse, bool]:
+        """Carry a request out, unless it or a fault prevents that; return the answer, and whether it was."""
+        applied, now = False, self.settings.clock.now().timestamp()
         try:
-            if fault is not None and fault.kind not in AFTER:
-                raise fault_refusal(fault, None, now) or not_found()
-            response = self._transact(call, route, exchange, refused)
+            if refusal := fault_refusal(fault, now, is_after=False):
+                raise refusal
+            result: ApiResponse | Refusal = await endpoint.act()
             applied = True
-            if fault is not None and (failure := fault_refusal(fault, call.actor, now)):
-                response = failure.to_response("")
-        except Refusal as refusal:
-            response = refusal.to_response(route.docs)
-        except Exception:  # a bug of the sandbox: report it on both sides and go on
-            traceback.print_exc(file=sys.stderr)
-            response = Refusal(500, "Server Error").to_response(route.docs)
-        return self._with_headers(call, route, response), applied
-
-    def _transact(self, call: Call, route: Route, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
-        writes = route.writes(call.document)
-        with self.database.writing() if writes else self.database.reading() as connection:
-            call.db = connection
-            header = exchange.headers.get("authorization")
-            if route.is_open:
-                call.actor = authenticate(
-                    connection, f"token {TOKEN}" if header or call.path.startswith("/_sandbox/") else ""
-                )
-                return route.handler(call)
-            call.actor = authenticate(connection, header)
-            self.meter.check(call.actor, route.load(call.document), call.now)
-            if refused is not None:
-                raise refused
-            return route.handler(call)
-
-    def _with_headers(self, call: Call, route: Route, response: ApiResponse) -> ApiResponse:
-        """Add the headers of every answer."""
-        headers = dict[str, str]()
-        if not route.is_open and "x-ratelimit-remaining" not in response.headers:
-            load = route.load(call.document)
-            if "retry-after" not in response.headers:
-                self.meter.count(call.actor, load, call.now)
-            headers |= self.meter.headers(call.actor, load.resource, call.now)
-        headers |= {
-            "date": format_datetime(self.settings.clock.now(), usegmt=True),
-            "x-github-request-id": f"ACC0:{len(self.requests):X}",
-        }
-        return replace(response, headers=headers | response.headers)
+            result = fault_refusal(fault, now, is_after=True) or result
+        except Refusal as refused:
+            result = refused
+        return endpoint.finish(result), applied
 
     def _control(self, method: str, path: str, content: bytes) -> ApiResponse | None:
         """Serve the controls of faults and of the log of requests; None for others."""
@@ -203,29 +144,74 @@ class Application(ServerState):
         return ApiResponse(204)
 
 
-async def _send(request: Request, response: ApiResponse, fault: Fault | None, send: Send) -> None:
-    kind = fault.kind if fault is not None else ""
-    if kind in ("lost-before", "lost-after"):
-        await drop(request)
-        return
-    if fault is not None and kind == "slow":
+class ApiEndpoint:
+    """One request of the API, of the test controls or of the storage."""
+
+    def __init__(self, server: ServerState, request: Request, path: str, root: str, content: bytes) -> None:
+        document, self._refused = _parse(content)
+        query, headers = dict(request.query_params), dict(request.headers)
+        web = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
+        self._server = server
+        self._route, params = match_route(request.method, path)
+        self.received = Exchange("received", request.method, path, query, headers, document)
+        self._call = Call(
+            db=None,  # type: ignore[arg-type] # set inside the transaction
+            settings=server.settings,
+            now=server.settings.clock.now().timestamp(),
+            api=web + root,
+            web=web,
+            path=path,
+            query=query,
+            storage=server.storage,
+            document=document,
+            content=content,
+            params=params,
+        )
+
+    async def act(self) -> ApiResponse:
+        """Carry the request out in its transaction."""
         try:
-            await asyncio.wait_for(wait_until_closed(request), fault.seconds)
-        except TimeoutError:
-            pass
-        else:
-            return
-    content, headers = response.content or b"", dict(response.headers)
-    if response.content is None and response.body is not None:
-        content = json.dumps(response.body, ensure_ascii=False, separators=(",", ":")).encode()
-        headers = {"content-type": "application/json; charset=utf-8", **headers}
-    if response.status != 204:
-        headers["content-length"] = str(len(content))
-    await send_answer(request, response.status, headers, content, send, kind == "truncated")
+            return self._transact()
+        except Refusal:
+            raise
+        except Exception:  # a bug of the sandbox: report it on both sides and go on
+            traceback.print_exc(file=sys.stderr)
+            raise Refusal(500, "Server Error") from None
+
+    def _transact(self) -> ApiResponse:
+        call, route, database = self._call, self._route, self._server.database
+        with database.writing() if route.writes(call.document) else database.reading() as connection:
+            call.db = connection
+            header = self.received.headers.get("authorization")
+            if route.is_open:
+                call.actor = authenticate(
+                    connection, f"token {TOKEN}" if header or call.path.startswith("/_sandbox/") else ""
+                )
+                return route.handler(call)
+            call.actor = authenticate(connection, header)
+            self._server.meter.check(call.actor, route.load(call.document), call.now)
+            if self._refused is not None:
+                raise self._refused
+            return route.handler(call)
+
+    def finish(self, result: ApiResponse | Refusal) -> ApiResponse:
+        """Return the answer with the headers of every answer."""
+        call, route, meter = self._call, self._route, self._server.meter
+        response = result.to_response(route.docs) if isinstance(result, Refusal) else result
+        headers = dict[str, str]()
+        if not route.is_open and "x-ratelimit-remaining" not in response.headers:
+            load = route.load(call.document)
+            if "retry-after" not in response.headers:
+                meter.count(call.actor, load, call.now)
+            headers |= meter.headers(call.actor, load.resource, call.now)
+        headers |= {
+            "date": format_datetime(self._server.settings.clock.now(), usegmt=True),
+            "x-github-request-id": f"ACC0:{len(self._server.requests):X}",
+        }
+        return replace(response, headers=headers | response.headers)
 
 
-def _web(request: Request) -> str:
-    return f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
+Endpoint = ApiEndpoint | git_http.GitEndpoint
 
 
 def _is_foreign(request: Request, hosts: Collection[str]) -> bool:

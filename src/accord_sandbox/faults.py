@@ -18,6 +18,8 @@ connection that it kept open drops before the first byte of the answer, so a pus
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 import re
 import sys
@@ -34,13 +36,15 @@ from accord.core.suggest import did_you_mean
 from accord_sandbox.calls import SandboxSettings
 from accord_sandbox.database import Database
 from accord_sandbox.git_storage import GitStorage
-from accord_sandbox.responses import Refusal
-from accord_sandbox.tokens import Meter, TokenOwner, primary_refusal, secondary_refusal
+from accord_sandbox.responses import DOCS, ApiResponse, Refusal, not_found
+from accord_sandbox.tokens import Meter, primary_refusal, secondary_refusal
 
 _ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
 _LIMITS = ("secondary-403", "secondary-429", "secondary-403-bare", "secondary-429-bare", "primary-403")
 AFTER = frozenset({"lost-after", "error-500-after", "truncated", "slow"})
 """Kinds whose request is carried out."""
+
+LOST = ("lost-before", "lost-after")
 
 KINDS = ("lost-before", *_ERRORS, *_LIMITS, *sorted(AFTER))
 
@@ -113,18 +117,20 @@ class Faults:
             return met
 
 
-def fault_refusal(fault: Fault, actor: TokenOwner | None, now: float) -> Refusal | None:
-    """Return the refusal that a fault sends, None for a fault of the connection."""
+def fault_refusal(fault: Fault | None, now: float, *, is_after: bool) -> Refusal | None:
+    """Return the refusal that a fault sends before or after the request; None for a fault of the connection."""
+    if fault is None or (fault.kind in AFTER) is not is_after:
+        return None
     if fault.kind in _ERRORS:
         return Refusal(int(fault.kind.removeprefix("error-")), _ERRORS[fault.kind])
     if fault.kind == "error-500-after":
-        return Refusal(500, "Server Error")
+        return Refusal(500, "Server Error", docs=DOCS)
     if fault.kind == "primary-403":
-        return primary_refusal(actor, math.ceil(now + fault.seconds), "core", 5000)
+        return primary_refusal(None, math.ceil(now + fault.seconds), "core", 5000)
     if fault.kind.startswith("secondary-"):
         _, status, *bare = fault.kind.split("-")
         return secondary_refusal(int(status), None if bare else math.ceil(fault.seconds))
-    return None
+    return None if is_after else not_found()  # of lost-before, which no one gets
 
 
 @dataclass(frozen=True)
@@ -155,15 +161,31 @@ DROP = "accord.drop"
 """Key of the function in the scope that drops the connection (see ``server``)."""
 
 
-async def send_answer(
-    request: Request, status: int, headers: Mapping[str, str], content: bytes, send: Send, truncated: bool
-) -> None:
-    """Send an answer, or the headers and half of the body before the connection drops."""
+async def send_response(request: Request, response: ApiResponse, send: Send, fault: Fault | None) -> None:
+    """Send an answer, late or half or not at all as a fault wants it."""
+    kind = fault.kind if fault is not None else ""
+    if kind in LOST:
+        await drop(request)
+        return
+    if fault is not None and kind == "slow":
+        try:
+            await asyncio.wait_for(wait_until_closed(request), fault.seconds)
+        except TimeoutError:
+            pass
+        else:
+            return
+    content, headers = response.content or b"", dict(response.headers)
+    if response.content is None and response.body is not None:
+        content = json.dumps(response.body, ensure_ascii=False, separators=(",", ":")).encode()
+        headers = {"content-type": "application/json; charset=utf-8", **headers}
+    if response.status != 204:
+        headers["content-length"] = str(len(content))
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    body = content[: len(content) // 2] if truncated else content
-    await send({"type": "http.response.body", "body": body, "more_body": truncated})
-    if truncated:
+    await send({"type": "http.response.start", "status": response.status, "headers": raw})
+    is_cut = kind == "truncated"
+    body = content[: len(content) // 2] if is_cut else content
+    await send({"type": "http.response.body", "body": body, "more_body": is_cut})
+    if is_cut:
         await drop(request)
 
 

@@ -9,22 +9,21 @@ import asyncio
 import re
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import BinaryIO
 
 from starlette.requests import Request
-from starlette.types import Send
 
 from accord.git.program import GitFailed
 from accord_sandbox.calls import AccessLevel, Call, authenticate
 from accord_sandbox.database import SqlConnection
-from accord_sandbox.faults import AFTER, Exchange, Fault, ServerState, drop, fault_refusal, send_answer
+from accord_sandbox.faults import Exchange, ServerState
 from accord_sandbox.git_storage import HEADS, ZERO, is_valid_ref
 from accord_sandbox.pull_state import follow_branches
 from accord_sandbox.repositories import RULES, broken_rules, protection_problem, unsigned_commits
-from accord_sandbox.responses import Refusal
+from accord_sandbox.responses import ApiResponse, Refusal
 
 PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"
@@ -37,39 +36,28 @@ _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "
 
 @dataclass
 class GitEndpoint:
-    """Serves one request of git."""
+    """One request of git."""
 
     server: ServerState
     request: Request
-    send: Send
     service: str
-    applied: bool = False
+    full_name: str
 
-    async def serve(self, full_name: str) -> None:
-        """Serve the request."""
-        self.server.observe(self._received)
-        fault = self.server.faults.take(self.request.method, self.request.scope["path"])
-        kind = fault.kind if fault is not None else ""
-        try:
-            if kind != "lost-before":
-                self._check_fault(fault, after=False)
-                with tempfile.TemporaryFile(buffering=0) as body:  # git reads on where the commands of a push end
-                    await self._store_body(body)
-                    content = await asyncio.to_thread(self._act, full_name, body)
-                self.applied = True
-            if kind in ("lost-before", "lost-after"):
-                self._log(0)
-                await drop(self.request)
-                return
-            self._check_fault(fault, after=True)
-            if fault is not None and kind == "slow":
-                await asyncio.sleep(fault.seconds)
-            end = "advertisement" if self.service == "info/refs" else "result"
-            headers = {"content-type": f"application/x-{self._wanted}-{end}", "cache-control": "no-cache"}
-            await self._answer(200, headers, content, truncated=kind == "truncated")
-        except Refusal as refusal:
-            headers = {"content-type": "text/plain; charset=utf-8", **refusal.headers}
-            await self._answer(refusal.status, headers, f"{refusal.message}\n".encode())
+    async def act(self) -> ApiResponse:
+        """Let git answer, or receive a push."""
+        with tempfile.TemporaryFile(buffering=0) as body:  # git reads on where the commands of a push end
+            await self._store_body(body)
+            content = await asyncio.to_thread(self._run, body)
+        end = "advertisement" if self.service == "info/refs" else "result"
+        headers = {"content-type": f"application/x-{self._wanted}-{end}", "cache-control": "no-cache"}
+        return ApiResponse(200, headers=headers, content=content)
+
+    def finish(self, result: ApiResponse | Refusal) -> ApiResponse:
+        """Return the answer; a refusal is a plain text."""
+        if not isinstance(result, Refusal):
+            return result
+        headers = {"content-type": "text/plain; charset=utf-8", **result.headers}
+        return ApiResponse(result.status, headers=headers, content=f"{result.message}\n".encode())
 
     async def _store_body(self, body: BinaryIO) -> None:
         unzip = zlib.decompressobj(wbits=31) if self.request.headers.get("content-encoding") == "gzip" else None
@@ -77,15 +65,15 @@ class GitEndpoint:
             body.write(unzip.decompress(part) if unzip else part)
         body.seek(0)
 
-    def _act(self, full_name: str, body: BinaryIO) -> bytes:
+    def _run(self, body: BinaryIO) -> bytes:
         """Return what git answers; a push has moved its refs then, and the pull requests have followed."""
         with self.server.database.reading() as connection:
-            bare = self._admit(connection, full_name).bare
+            bare = self._admit(connection).bare
         if self.service == "git-receive-pack":
             commands = read_commands(body)
             problem = bare.unpack(body)  # outside of the transaction: other requests go on
             with self.server.database.writing() as connection:
-                call = self._admit(connection, full_name)
+                call = self._admit(connection)
                 report = receive(call, commands, problem)
                 follow_branches(call)
             return report
@@ -99,11 +87,11 @@ class GitEndpoint:
         )
         return head + (head and _FLUSH) + git(*command, "--advertise-refs", ".")
 
-    def _admit(self, db: SqlConnection, full_name: str) -> Call:
+    def _admit(self, db: SqlConnection) -> Call:
         """Return the request as one of the API; refuse like GitHub who may not fetch or push."""
         if self.request.method != _METHODS[self.service] or self._wanted not in _METHODS:
             raise Refusal(403, "Please upgrade your git client.\nGitHub.com no longer supports git over dumb-http.")
-        owner, _, name = full_name.partition("/")
+        owner, _, name = self.full_name.partition("/")
         web = f"{self.request.url.scheme}://{self.request.headers['host']}"
         now, params = self.server.settings.clock.now().timestamp(), {"owner": owner, "repo": name}
         call = Call(db, self.server.settings, now, web, web, "", {}, self.server.storage, params=params)
@@ -120,36 +108,19 @@ class GitEndpoint:
             if call.actor is None:
                 raise _unauthorized("Authentication required.")
             if not call.grant.may("contents", AccessLevel.WRITE):
-                raise Refusal(403, f"Permission to {full_name}.git denied to {call.actor.login}.")
+                raise Refusal(403, f"Permission to {self.full_name}.git denied to {call.actor.login}.")
             if call.repository["archived"]:
                 raise Refusal(403, "This repository was archived so it is read-only.")
         return call
 
-    def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
-        if fault is not None and (fault.kind in AFTER) == after:
-            refusal = fault_refusal(fault, None, self.server.settings.clock.now().timestamp())
-            if refusal is not None:
-                raise refusal
-
-    async def _answer(
-        self, status: int, headers: Mapping[str, str], content: bytes, *, truncated: bool = False
-    ) -> None:
-        self._log(status)
-        headers = {**headers, "content-length": str(len(content))}
-        await send_answer(self.request, status, headers, content, self.send, truncated)
-
-    def _log(self, status: int) -> None:
-        self.server.requests.append((self.request.method, self.request.scope["path"], status))
-        answered = replace(self._received, phase="applied", status=status or None, applied=self.applied)
-        self.server.observe(answered)
-
     @cached_property
     def _wanted(self) -> str:
         """The program of git that the request is about; empty for the dumb protocol."""
-        return self._received.query.get("service", "") if self.service == "info/refs" else self.service
+        return self.received.query.get("service", "") if self.service == "info/refs" else self.service
 
     @cached_property
-    def _received(self) -> Exchange:
+    def received(self) -> Exchange:
+        """The request as observers see it."""
         query, headers = dict(self.request.query_params), dict(self.request.headers)
         return Exchange("received", self.request.method, self.request.scope["path"], query, headers, None)
 
