@@ -38,63 +38,6 @@ class GitObject:
     content: bytes
 
 
-def read_refs(repository: Path, prefix: str) -> dict[str, str]:
-    """Return the refs equal to or below a valid prefix, with the objects they point to."""
-    found = dict[str, str]()
-    with suppress(FileNotFoundError):
-        lines = (repository / "packed-refs").read_text(errors="replace").splitlines()
-        packed = (line.partition(" ")[::2] for line in lines if line[:1] not in ("#", "^"))
-        found = {ref: sha for sha, ref in packed if f"{ref}/".startswith(f"{prefix.rstrip('/')}/")}
-    top = repository / prefix
-    files = [top] if top.is_file() else [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
-    for file in files:
-        with suppress(FileNotFoundError):  # deleted since
-            if file.suffix != ".lock" and _SHA.fullmatch(sha := file.read_text().strip()):
-                found[os.fsencode(file.relative_to(repository)).decode(errors="replace")] = sha
-    return dict(sorted(found.items()))
-
-
-def read_object(repository: Path, name: str) -> GitObject | None:
-    """Return the object of ``SHA``, ``SHA^{commit}`` or ``SHA:PATH``, None for a path that is not there.
-
-    Raises LookupError for other names, and where an object has no file of its own.
-    """
-    start, colon, path = name.partition(":")
-    sha, parts = start.removesuffix("^{commit}"), path.split("/") if path else []
-    found = _loose_object(repository, sha)
-    if (sha != start and found.kind != "commit") or {"", ".", ".."} & {*parts}:
-        raise LookupError(name)
-    if colon and found.kind == "commit":
-        found = _loose_object(repository, found.content[5:45].decode())  # its first line is `tree SHA`
-    for part in parts:
-        names = {name: sha for _, name, sha in tree_entries(found.content)} if found.kind == "tree" else {}
-        if part.encode() not in names:
-            return None
-        found = _loose_object(repository, names[part.encode()])
-    return found
-
-
-def _loose_object(repository: Path, sha: str) -> GitObject:
-    file = repository / "objects" / sha[:2] / sha[2:]
-    if not (_SHA.fullmatch(sha) and file.is_file()):
-        raise LookupError(sha)
-    head, _, content = zlib.decompress(file.read_bytes()).partition(b"\0")
-    return GitObject(sha, head.partition(b" ")[0].decode(), content)
-
-
-def write_object(repository: Path, kind: str, content: bytes) -> str:
-    """Store an object that is well formed, and return its id."""
-    stored = f"{kind} {len(content)}\0".encode() + content
-    sha = hashlib.sha1(stored, usedforsecurity=False).hexdigest()
-    file = repository / "objects" / sha[:2] / sha[2:]
-    if not file.exists():
-        file.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix="tmp_obj_", delete=False) as made:
-            made.write(zlib.compress(stored, 1))
-        Path(made.name).replace(file)
-    return sha
-
-
 def tree_entries(content: bytes) -> Iterator[tuple[bytes, bytes, str]]:
     """Yield mode, name and id of each entry of a tree."""
     start = 0
@@ -181,7 +124,7 @@ class BareRepository:
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
         with suppress(LookupError):
-            return [read_object(self.path, name) for name in names]
+            return [self._stored(name) for name in names]
         output = self.git("cat-file", "--batch", "-z", data="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
@@ -192,6 +135,32 @@ class BareRepository:
             output = output if is_missing else output[int(words[2]) + 1 :]
         return found
 
+    def _stored(self, name: str) -> GitObject | None:
+        """Return the object of ``SHA``, ``SHA^{commit}`` or ``SHA:PATH``, None for a path that is not there.
+
+        Raises LookupError for other names, and where an object has no file of its own.
+        """
+        start, colon, path = name.partition(":")
+        sha, parts = start.removesuffix("^{commit}"), path.split("/") if path else []
+        found = self._loose_object(sha)
+        if (sha != start and found.kind != "commit") or {"", ".", ".."} & {*parts}:
+            raise LookupError(name)
+        if colon and found.kind == "commit":
+            found = self._loose_object(found.content[5:45].decode())  # its first line is `tree SHA`
+        for part in parts:
+            names = {name: sha for _, name, sha in tree_entries(found.content)} if found.kind == "tree" else {}
+            if part.encode() not in names:
+                return None
+            found = self._loose_object(names[part.encode()])
+        return found
+
+    def _loose_object(self, sha: str) -> GitObject:
+        file = self.path / "objects" / sha[:2] / sha[2:]
+        if not (_SHA.fullmatch(sha) and file.is_file()):
+            raise LookupError(sha)
+        head, _, content = zlib.decompress(file.read_bytes()).partition(b"\0")
+        return GitObject(sha, head.partition(b" ")[0].decode(), content)
+
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
         return self.refs(HEADS + name).get(HEADS + name)
@@ -200,7 +169,18 @@ class BareRepository:
         """Return the refs equal to or below a prefix, with the objects they point to."""
         if not is_valid_ref(f"{prefix.rstrip('/')}/any"):
             return {}
-        return read_refs(self.path, prefix)
+        found = dict[str, str]()
+        with suppress(FileNotFoundError):
+            lines = (self.path / "packed-refs").read_text(errors="replace").splitlines()
+            packed = (line.partition(" ")[::2] for line in lines if line[:1] not in ("#", "^"))
+            found = {ref: sha for sha, ref in packed if f"{ref}/".startswith(f"{prefix.rstrip('/')}/")}
+        top = self.path / prefix
+        files = [top] if top.is_file() else [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
+        for file in files:
+            with suppress(FileNotFoundError):  # deleted since
+                if file.suffix != ".lock" and _SHA.fullmatch(sha := file.read_text().strip()):
+                    found[os.fsencode(file.relative_to(self.path)).decode(errors="replace")] = sha
+        return dict(sorted(found.items()))
 
     def added_workflows(self, commit: str) -> list[str]:
         """Return the workflow files that a commit, or an ancestor that is not on any ref yet, changes."""
@@ -299,7 +279,15 @@ class BareRepository:
 
     def write(self, kind: str, content: bytes) -> str:
         """Store an object that is well formed, and return its id."""
-        return write_object(self.path, kind, content)
+        stored = f"{kind} {len(content)}\0".encode() + content
+        sha = hashlib.sha1(stored, usedforsecurity=False).hexdigest()
+        file = self.path / "objects" / sha[:2] / sha[2:]
+        if not file.exists():
+            file.parent.mkdir(exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=file.parent, prefix="tmp_obj_", delete=False) as made:
+                made.write(zlib.compress(stored, 1))
+            Path(made.name).replace(file)
+        return sha
 
 
 @lru_cache(maxsize=4096)

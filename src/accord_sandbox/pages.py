@@ -242,17 +242,9 @@ def _repositories(look: Look, _names: dict[str, str]) -> _Page:
     return "repositories.html", {"title": "Repositories", "repositories": rows}
 
 
-def _issues(look: Look, names: dict[str, str]) -> _Page:
-    return _list(look, _frame(look, names, "issues"))
-
-
-def _pulls(look: Look, names: dict[str, str]) -> _Page:
-    frame = _frame(look, names, "pulls")
-    return _list(look, {**frame, "title": f"Pull requests · {frame['name']}"})
-
-
-def _list(look: Look, frame: dict[str, Any]) -> _Page:
+def _list(look: Look, names: dict[str, str]) -> _Page:
     """Return the page with the items of a tab, newest first; one of the seed without branches is among the issues."""
+    frame = _frame(look, names, names.get("tab", "issues"))
     state, number, is_code = look.state, look.query.get("page", "1"), frame["tab"] == "pulls"
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
     rows = look.all(
@@ -269,7 +261,8 @@ def _list(look: Look, frame: dict[str, Any]) -> _Page:
     counts = frame["pull_counts" if is_code else "counts"]
     items = [{"row": row, "labels": look.labels(row["id"]), "mark": _pull_mark(row) if is_code else ""} for row in rows]
     shown = {"items": items, "shown": counts, "page": page, "pages": max(1, -(-counts[state] // PER_PAGE))}
-    return "list.html", {**frame, **shown, "state": state}
+    title = f"Pull requests · {frame['name']}" if is_code else frame["name"]
+    return "list.html", {**frame, **shown, "title": title, "state": state}
 
 
 def _issue(look: Look, names: dict[str, str]) -> _Page:
@@ -392,8 +385,8 @@ def _state_word(row: Row) -> str:
 _REPOSITORY = r"/(?P<owner>[^/]+)/(?P<repo>[^/]+)"
 _VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page]], ...] = (
     (r"/", _repositories),
-    (rf"{_REPOSITORY}(?:/issues)?/?", _issues),
+    (rf"{_REPOSITORY}(?:/issues)?/?", _list),
     (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),
-    (rf"{_REPOSITORY}/pulls", _pulls),
+    (rf"{_REPOSITORY}/(?P<tab>pulls)", _list),
     (rf"{_REPOSITORY}/blob/(?P<ref>[^/]+)/(?P<path>.+)", _file),
 )
