@@ -36,7 +36,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
 from accord_sandbox.calls import Call, authenticate, match_route
 from accord_sandbox.faults import LOST, Exchange, Fault, ServerState, fault_refusal, send_response
 from accord_sandbox.planting import TOKEN
-from accord_sandbox.responses import ApiResponse, Refusal
+from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -192,6 +192,8 @@ class ApiEndpoint:
             self._server.meter.check(call.actor, route.load(call.document), call.now)
             if self._refused is not None:
                 raise self._refused
+            if not getattr(call.settings, route.setting, True):
+                raise not_found()
             return route.handler(call)
 
     def finish(self, result: ApiResponse | Refusal) -> ApiResponse:

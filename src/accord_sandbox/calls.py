@@ -263,6 +263,11 @@ class Call:
         """Return the rows of a query."""
         return self.db.execute(statement, values).fetchall()
 
+    def row(self, table: str, identifier: int) -> Row:
+        """Return the row with this id, which exists."""
+        (found,) = self.fetch_all(f"SELECT * FROM {table} WHERE id = ?", identifier)
+        return found
+
     def select(self, statement: str, conditions: Sequence[tuple[str, Any]], order: str) -> list[Row]:
         """Return the rows that meet all conditions, each with one ``?`` for its value."""
         where = " AND ".join(condition for condition, _ in conditions)
@@ -340,6 +345,7 @@ class Route:
     resource: str = "core"
     only_reads: Callable[[Any], bool] | None = None  # tells of a POST by its document whether it changes nothing
     is_open: bool = False  # beside GitHub's API: no limits, and no token is needed
+    setting: str = ""  # the field of SandboxSettings without which the server does not know the operation
 
     def writes(self, document: Any) -> bool:
         """Return whether a request with this document may change something."""
@@ -363,6 +369,7 @@ def route(
     resource: str = "core",
     only_reads: Callable[[Any], bool] | None = None,
     is_open: bool = False,
+    setting: str = "",
 ) -> Callable[[Handler], Handler]:
     """Register a handler. A path without a leading slash is below the repository's.
 
@@ -373,7 +380,7 @@ def route(
         path = f"/repos/{{owner}}/{{repo}}/{path}".rstrip("/")
 
     def register(handler: Handler) -> Handler:
-        operation = Route(method, path, handler, docs, creates, resource, only_reads, is_open)
+        operation = Route(method, path, handler, docs, creates, resource, only_reads, is_open, setting)
         parts = _PARAMETER.split(path)
         pattern = rf"\A{re.escape(parts[0])}"
         for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):

@@ -108,8 +108,7 @@ def _editable_comment(call: Call) -> Row:
 
 
 def _payload(call: Call, identifier: int) -> payloads.Payload:
-    (row,) = call.fetch_all(f"{_COMMENTS} WHERE id = ?", identifier)
-    return payloads.comment(call, row)
+    return payloads.comment(call, call.row("item_comments", identifier))
 
 
 def _checked_body(call: Call) -> str:

@@ -68,8 +68,7 @@ def noreply_signature(user: Row, now: float) -> Signature:
 
 def author_signature(call: Call) -> Signature:
     """Return the caller's signature for a commit made now."""
-    (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", call.user.user_id)
-    return noreply_signature(row, call.now)
+    return noreply_signature(call.row("users", call.user.user_id), call.now)
 
 
 @route("GET", "commits", "commits/commits#list-commits")
@@ -233,8 +232,7 @@ def create_check_run(call: Call) -> ApiResponse:
     if "output" in fields:
         output = Fields(fields.value_of("output", dict))
         values |= {"summary": output.value_of("summary"), **{name: output.get(name) for name in ("title", "text")}}
-    (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
-    return created(_check_payload(call, row))
+    return created(_check_payload(call, call.row("check_runs", insert(call.db, "check_runs", values))))
 
 
 @route("GET", "commits/{ref:path}/check-runs", "checks/runs#list-check-runs-for-a-git-reference")
@@ -256,7 +254,7 @@ def _create_status(call: Call) -> ApiResponse:
     texts = {name: call.fields.get(name) for name in ("description", "target_url")}
     values = {"sha": sha, "state": state, "context": context, **texts, "created_at": call.now}
     values |= {"repository_id": call.repository["id"], "creator_id": call.user.user_id}
-    (row,) = call.fetch_all("SELECT * FROM statuses WHERE id = ?", insert(call.db, "statuses", values))
+    row = call.row("statuses", insert(call.db, "statuses", values))
     return created({**_status_payload(call, row), "creator": payloads.user_by_id(call, row["creator_id"])})
 
 
@@ -330,7 +328,7 @@ def _check_payload(call: Call, row: Row) -> payloads.Payload:
 
 def _app_payload(call: Call, identifier: int) -> payloads.Payload:
     """Return an ``integration``: the app behind a ``[bot]`` account."""
-    (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", identifier)
+    row = call.row("users", identifier)
     slug, created = row["login"].removesuffix("[bot]"), payloads.timestamp_of(row["created_at"])
     page = f"{call.web}/apps/{slug}"
     return {

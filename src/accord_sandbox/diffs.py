@@ -175,16 +175,6 @@ def _hunks(body: bytes) -> Iterator[Hunk]:
 SIDES = ("LEFT", "RIGHT")
 
 
-@dataclass(frozen=True)
-class DiffLocation:
-    """A line found in a diff. ``hunk`` is the text from the hunk's header down to the line."""
-
-    side: str
-    line: int
-    position: int
-    hunk: str
-
-
 class NotInDiff(Exception):
     """The diff does not show these lines. The message is GitHub's; ``field`` is the field that it names."""
 
@@ -193,13 +183,13 @@ class NotInDiff(Exception):
         self.field = field
 
 
-def locate(change: FileDiff, side: str, number: int) -> DiffLocation:
-    """Find a line in a file's diff. Raises NotInDiff."""
+def locate(change: FileDiff, side: str, number: int) -> tuple[int, str]:
+    """Return the position of a line in a file's diff, and its hunk from the header down to it. Raises NotInDiff."""
     for hunk in change.hunks:
         for index, line in enumerate(hunk.lines, 1):
             if line.number(side) == number:
                 excerpt = [hunk.header, *(f"{shown.mark}{shown.text}" for shown in hunk.lines[:index])]
-                return DiffLocation(side, number, line.position, "\n".join(excerpt))
+                return line.position, "\n".join(excerpt)
     raise NotInDiff("line", "must be part of the diff")
 
 
@@ -210,18 +200,19 @@ def relocate(call: Call, issue_id: int) -> None:
     statement = "SELECT * FROM review_comments WHERE issue_id = ? AND subject_type = 'line'"
     for row in call.fetch_all(statement, issue_id):
         found = _new_location(call.bare, row, pull["head_sha"], changes.get(row["path"]))
-        place = (found.line, found.position, pull["head_sha"]) if found else (None, None, row["commit_id"])
+        place = (*found, pull["head_sha"]) if found else (None, None, row["commit_id"])
         statement = "UPDATE review_comments SET line = ?, position = ?, commit_id = ? WHERE id = ?"
         call.db.execute(statement, (*place, row["id"]))
 
 
-def _new_location(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> DiffLocation | None:
+def _new_location(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> tuple[int, int] | None:
+    """Return the number and the position that a comment's line has now."""
     edits = {edit.path: edit for edit in diff_between(bare, row["original_commit_id"], head)}
     line = _shifted_number(edits.get(row["path"]), row["side"], row["original_line"])
     if change is None or line is None:
         return None
     try:
-        return locate(change, row["side"], line)
+        return line, locate(change, row["side"], line)[0]
     except NotInDiff:
         return None
 

@@ -21,7 +21,6 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
 from accord_sandbox.database import Row, find_repository
 from accord_sandbox.payloads import Payload
-from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def _item(call: Call, repository: Row, number: int) -> Payload:
     titles = call.fetch_all(
         f"SELECT events.*, login, type FROM events {_BY} actor_id WHERE issue_id = ? AND event = 'renamed'", row["id"]
     )
-    (author,) = call.fetch_all("SELECT * FROM users WHERE id = ?", row["author_id"])
+    author = call.row("users", row["author_id"])
     created = payloads.timestamp_of(row["created_at"])
     shown = [{"editedAt": payloads.timestamp_of(edit["edited_at"]), "editor": _actor(edit)} for edit in edits]
     shown += [{"editedAt": created, "editor": _actor(author)}] if edits else []  # GitHub lists the first text, too
@@ -192,15 +191,14 @@ def _thread(call: Call, row: Row) -> Payload:
 
 def _comment(call: Call, row: Row) -> Payload:
     """Return a ``PullRequestReviewComment``."""
-    pull = pull_by_id(call, row["issue_id"])
-    (author,) = call.fetch_all("SELECT * FROM users WHERE id = ?", row["author_id"])
+    pull = call.row("items", row["issue_id"])
     return {
         "__typename": "PullRequestReviewComment",
         "id": payloads.node_id(_COMMENT, row["id"]),
         "fullDatabaseId": str(row["id"]),
         "url": f"{call.web}/{pull['full_name']}/pull/{pull['number']}#discussion_r{row['id']}",
         "body": row["body"],
-        "author": _actor(author),
+        "author": _actor(call.row("users", row["author_id"])),
         "isMinimized": row["minimized"] is not None,
         "minimizedReason": row["minimized"],
         "originalCommit": {"oid": row["original_commit_id"]},

@@ -220,16 +220,14 @@ _SUB_ISSUES = "issues/{number:int}/sub_issues"
 _REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
 
 
-@route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues")
+@route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues", setting="native_sub_issues")
 def _list_sub_issues(call: Call) -> ApiResponse:
-    _check_has_sub_issues(call)
     return list_near(call, "sub_issues", "child_id", "parent_id")
 
 
-@route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue")
+@route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue", setting="native_sub_issues")
 def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
-    _check_has_sub_issues(call)
     call.require_on_issue(AccessLevel.TRIAGE)
     parent, child = call.issue, issue_by_id(call, call.fields.value_of("sub_issue_id", int))
     if parent["id"] == child["id"] or parent["is_pull"] or child["is_pull"]:
@@ -307,8 +305,7 @@ def _create_milestone(call: Call) -> ApiResponse:
         "creator_id": call.user.user_id,
         "created_at": call.now,
     }
-    identifier = insert(call.db, "milestones", values)
-    (row,) = call.fetch_all("SELECT * FROM milestones WHERE id = ?", identifier)
+    row = call.row("milestones", insert(call.db, "milestones", values))
     return created(payloads.milestone(call, row, call.repository["full_name"]))
 
 
@@ -366,8 +363,3 @@ def issue_by_id(call: Call, identifier: int) -> Row:
     if row is None or home is None or not grant_of(call.db, call.actor, home).sees:
         raise not_found()
     return row
-
-
-def _check_has_sub_issues(call: Call) -> None:
-    if not call.settings.native_sub_issues:
-        raise not_found()

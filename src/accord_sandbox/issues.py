@@ -20,7 +20,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
 from accord_sandbox.pull_state import follow_branches, pull_refusal
-from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, search_text, since_of, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, search_text, since_of, too_long
 from accord_sandbox.triggers import start_workflows
 
 TITLE_LIMIT = 256
@@ -192,25 +192,22 @@ def checked_body(call: Call, resource: str = "Issue") -> str | None:
 
 
 _BLOCKED_BY = "issues/{number:int}/dependencies/blocked_by"
+_BLOCKER = f"{_BLOCKED_BY}/{{issue_id:int}}"
+_BLOCKING = "issues/{number:int}/dependencies/blocking"
 
 
-@route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies")
+@route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies", setting="native_dependencies")
 def _list_blocked_by(call: Call) -> ApiResponse:
-    _check_has_dependencies(call)
     return list_near(call, "dependencies", "blocker_id", "blocked_id")
 
 
-@route(
-    "GET", "issues/{number:int}/dependencies/blocking", "issues/issue-dependencies#list-dependencies-an-issue-blocks"
-)
+@route("GET", _BLOCKING, "issues/issue-dependencies#list-dependencies-an-issue-blocks", setting="native_dependencies")
 def _list_blocking(call: Call) -> ApiResponse:
-    _check_has_dependencies(call)
     return list_near(call, "dependencies", "blocked_id", "blocker_id")
 
 
-@route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency")
+@route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency", setting="native_dependencies")
 def _add_blocked_by(call: Call) -> ApiResponse:
-    _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
     blocked, blocker = call.issue, issue_by_id(call, call.fields.value_of("issue_id", int))
     for end, row in (("Source", blocked), ("Target", blocker)):
@@ -229,21 +226,15 @@ def _add_blocked_by(call: Call) -> ApiResponse:
     return created(payloads.issue_by_id(call, blocker["id"]))
 
 
-@route("DELETE", f"{_BLOCKED_BY}/{{issue_id:int}}", "issues/issue-dependencies#remove-dependency")
+@route("DELETE", _BLOCKER, "issues/issue-dependencies#remove-dependency", setting="native_dependencies")
 def remove_blocked_by(call: Call) -> ApiResponse:
     """Remove a blocker; like GitHub, succeed too where the issue does not have it."""
-    _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
     blocker = issue_by_id(call, call.number("issue_id"))
     edge = (call.issue["id"], blocker["id"])
     call.db.execute("DELETE FROM dependencies WHERE blocked_id = ? AND blocker_id = ?", edge)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, *edge))
     return ApiResponse(200, payloads.issue_by_id(call, blocker["id"]))
-
-
-def _check_has_dependencies(call: Call) -> None:
-    if not call.settings.native_dependencies:
-        raise not_found()
 
 
 @route("GET", "/search/issues", "search/search#search-issues", resource="search")

@@ -85,13 +85,12 @@ def _user(api: str, web: str, identifier: int, login: str, kind: str) -> Payload
 
 def user_by_id(call: Call, identifier: int) -> Payload:
     """Return one ``simple-user``."""
-    (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", identifier)
-    return user(call, row)
+    return user(call, call.row("users", identifier))
 
 
 def association(call: Call, repository_id: int, user_id: int) -> str:
     """Return the ``author_association`` of a user with a repository."""
-    (row,) = call.fetch_all("SELECT * FROM repositories WHERE id = ?", repository_id)
+    row = call.row("repositories", repository_id)
     if row["owner_id"] == user_id:
         return "OWNER"
     return "COLLABORATOR" if role_of(call.db, user_id, row) > AccessLevel.READ else "NONE"
@@ -185,7 +184,7 @@ def issue_type(name: str) -> Payload:
 
 def issue_by_id(call: Call, identifier: int) -> Payload:
     """Return the current ``issue`` of a database id, with ``closed_by``, which GitHub leaves out of lists."""
-    (row,) = call.fetch_all("SELECT * FROM issues WHERE id = ?", identifier)
+    row = call.row("issues", identifier)
     closer = row["closed_by_id"]
     return {**issue(call, row), "closed_by": user_by_id(call, closer) if closer else None}
 
@@ -193,8 +192,7 @@ def issue_by_id(call: Call, identifier: int) -> Payload:
 def issue(call: Call, row: Row) -> Payload:
     """Return an ``issue`` with its labels, assignees and counts."""
     key = row["id"]
-    (home,) = call.fetch_all("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
-    name = home["full_name"]
+    name = call.row("repositories", row["repository_id"])["full_name"]
     url = f"{call.api}/repos/{name}/issues/{row['number']}"
     labels = call.fetch_all(f"{LABELS_OF_ISSUE} ORDER BY issue_labels.rowid", key)
     people = call.fetch_all("SELECT users.* FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", key)

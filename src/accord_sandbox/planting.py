@@ -17,7 +17,6 @@ from accord_sandbox.diffs import NotInDiff
 from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, ZERO, BareRepository, GitStorage, Signature, is_valid_ref
 from accord_sandbox.issue_parts import DEFAULT_LABELS, IMPLICIT_COLOR, find_label, insert_label
 from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import save_values
 from accord_sandbox.reviews import Remark, insert_reply, insert_review, insert_review_comment, place_remark
@@ -264,7 +263,7 @@ class _Planter:
         first: Row | None = None
         for comment in thread.comments:
             call = self._call(comment.author, self._time(comment))
-            pull = pull_by_id(call, issue_id)
+            pull = call.row("pull_items", issue_id)
             review = insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
             if first is not None:
                 insert_reply(call, pull, review, first, comment.body)
@@ -275,7 +274,7 @@ class _Planter:
                 hint = "Name a file and a line that the pull request changes."
                 raise _wrong(f"a thread on `{thread.path}`: {problem.field} {problem}", hint) from problem
             identifier = insert_review_comment(call, pull, review, place, comment.body)
-            (first,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
+            first = call.row("review_comments", identifier)
             if thread.resolved:
                 values = (call.user.user_id, identifier)
                 self.db.execute("UPDATE review_comments SET resolver_id = ? WHERE id = ?", values)

@@ -46,12 +46,6 @@ def find_pull(call: Call) -> Row:
     return or_404(call.fetch("SELECT * FROM pull_items WHERE repository_id = ? AND number = ?", *key))
 
 
-def pull_by_id(call: Call, issue_id: int) -> Row:
-    """Return the current row of a pull request."""
-    (row,) = call.fetch_all("SELECT * FROM pull_items WHERE id = ?", issue_id)
-    return row
-
-
 def pull_refusal(message: str, *, field: str = "") -> Refusal:
     """Return the 422 that GitHub sends about a whole pull request."""
     error = {"resource": "PullRequest", "code": "custom", "message": message}
@@ -156,8 +150,7 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
     author, parents = author_signature(call), [base, pull["head_sha"]]
     if method == "squash":
         title, text, parents = f"{pull['title']} (#{pull['number']})", pull["body"] or "", [base]
-        (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", pull["author_id"])
-        author = noreply_signature(row, call.now)
+        author = noreply_signature(call.row("users", pull["author_id"]), call.now)
     message = f"{title}\n\n{text}".strip() + "\n"
     return call.bare.commit(tree, parents, message, author, Signature(*GITHUB, call.now), is_signed=True)
 

@@ -13,13 +13,7 @@ from accord_sandbox.database import SqlConnection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.git_storage import count_between
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
-from accord_sandbox.pull_state import (
-    find_pull,
-    pull_by_id,
-    pull_payload,
-    pull_refusal,
-    pull_summary,
-)
+from accord_sandbox.pull_state import find_pull, pull_payload, pull_refusal, pull_summary
 from accord_sandbox.repositories import check_pulls_allowed
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid
 from accord_sandbox.triggers import start_workflows
@@ -62,7 +56,7 @@ def _create_pull(call: Call) -> ApiResponse:
     identifier = insert_issue(call.db, call.repository["id"], new)
     tips = {name: str(call.bare.branch(name)) for name in (head, base)}
     insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=bool(call.fields.get("draft")))
-    pull = pull_by_id(call, identifier)
+    pull = call.row("pull_items", identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
     start_workflows(call, identifier, "opened")
     return created(pull_payload(call, pull))
@@ -83,7 +77,7 @@ def update_pull(call: Call) -> ApiResponse:
         values = (base, call.bare.branch(base), pull["id"])
         call.db.execute("UPDATE pulls SET base_ref = ?, base_sha = ? WHERE issue_id = ?", values)
     call.touch(pull["id"])
-    return ApiResponse(200, pull_payload(call, pull_by_id(call, pull["id"])))
+    return ApiResponse(200, pull_payload(call, call.row("pull_items", pull["id"])))
 
 
 @route("GET", "pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")

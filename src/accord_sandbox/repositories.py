@@ -41,7 +41,7 @@ def get_user(call: Call) -> ApiResponse:
     """Return the signed-in user; an installation has none, which GitHub answers with 403."""
     actor = call.user
     call.permit(actor.kind != "installation")
-    (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", actor.user_id)
+    row = call.row("users", actor.user_id)
     created = payloads.timestamp_of(row["created_at"])
     count = call.count("repositories WHERE owner_id = ?", row["id"])
     extras = {"public_repos": count, "created_at": created, "updated_at": created}

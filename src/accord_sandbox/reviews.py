@@ -241,13 +241,11 @@ def _comment_refusal(field: str, problem: str) -> Refusal:
 
 
 def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
-    (row,) = call.fetch_all("SELECT * FROM reviews WHERE id = ?", identifier)
-    return ApiResponse(200, review_payload(call, pull, row))
+    return ApiResponse(200, review_payload(call, pull, call.row("reviews", identifier)))
 
 
 def _comment_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
-    (row,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
-    return created(comment_payload(call, pull, row))
+    return created(comment_payload(call, pull, call.row("review_comments", identifier)))
 
 
 @dataclass(frozen=True)
@@ -278,16 +276,15 @@ def place_remark(call: Call, pull: Row, remark: Remark, commit: str) -> dict[str
     change = next((change for change in changes if change.path == remark.path), None)
     if change is None:
         raise NotInDiff("path", "is invalid")
-    found = None if remark.line is None else locate(change, remark.side, remark.line)
-    position = found.position if found else 1  # GitHub's position of a comment on a file
+    position, hunk = (1, "") if remark.line is None else locate(change, remark.side, remark.line)
     return {
         "path": remark.path,
-        "subject_type": "line" if found else "file",
-        "side": found.side if found else "RIGHT",
-        **dict.fromkeys(("line", "original_line"), found and found.line),
-        **dict.fromkeys(("position", "original_position"), position),
+        "subject_type": "line" if remark.line else "file",
+        "side": remark.side,
+        **dict.fromkeys(("line", "original_line"), remark.line),
+        **dict.fromkeys(("position", "original_position"), position),  # GitHub has 1 for one on a file
         **dict.fromkeys(("commit_id", "original_commit_id"), commit),
-        "diff_hunk": found.hunk if found else "",
+        "diff_hunk": hunk,
     }
 
 

@@ -58,7 +58,7 @@ def start_workflows(call: Call, issue_id: int, activity: Activity) -> None:
 
 def queue_jobs(call: Call, run_id: int) -> None:
     """Create a queued check run for each job of a run: by its name, else its key. A matrix is one job here."""
-    (run,) = call.fetch_all("SELECT * FROM workflow_runs WHERE id = ?", run_id)
+    run = call.row("workflow_runs", run_id)
     (app,) = call.fetch_all("SELECT id FROM users WHERE login = ?", BOT)
     (found,) = call.bare.objects(f"{run['head_sha']}:{run['path']}")
     jobs = read_workflow(found.content if found else b"").get("jobs")
