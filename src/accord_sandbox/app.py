@@ -97,7 +97,7 @@ class Application(ServerState):
             return
         await self._serve(endpoint, request, send)
 
-    async def _serve(self, endpoint: Endpoint, request: Request, send: Send) -> None:
+    async def _serve(self, endpoint: AnyEndpoint, request: Request, send: Send) -> None:
         """Answer a request under the next fault; observers and the log learn of it before the answer leaves."""
         received = endpoint.received
         self.observe(received)
@@ -111,7 +111,7 @@ class Application(ServerState):
         self.observe(done)
         await send_response(request, response, send, fault)
 
-    async def _answer(self, endpoint: Endpoint, fault: Fault | None) -> tuple[ApiResponse, bool]:
+    async def _answer(self, endpoint: AnyEndpoint, fault: Fault | None) -> tuple[ApiResponse, bool]:
         """Carry a request out, unless it or a fault prevents that; return the answer, and whether it was."""
         applied, now = False, self.settings.clock.now().timestamp()
         try:
@@ -213,7 +213,7 @@ class ApiEndpoint:
         return replace(response, headers=headers | response.headers)
 
 
-Endpoint = ApiEndpoint | git_http.GitEndpoint
+AnyEndpoint = ApiEndpoint | git_http.GitEndpoint
 
 
 def _is_foreign(request: Request, hosts: Collection[str]) -> bool:

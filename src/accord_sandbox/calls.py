@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -333,19 +333,44 @@ class Call:
 Handler = Callable[[Call], ApiResponse]
 
 
-@dataclass(frozen=True)
+ROUTES: list[Route] = []
+_PATTERNS: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
+
+
+@dataclass
 class Route:
-    """One operation."""
+    """One operation, which decorates its handler. A path without a leading slash is below the repository's.
+
+    ``{name}`` stands for one part of the path, ``{name:path}`` for several, ``:int`` for digits. No two operations of
+    one method may match the same path.
+    """
 
     method: str
     path: str
-    handler: Handler
     docs: str  # end of GitHub's documentation address, which refusals carry
+    _: KW_ONLY
     creates: bool = False  # the limit on content-creating requests counts it
     resource: str = "core"
     only_reads: Callable[[Any], bool] | None = None  # tells of a POST by its document whether it changes nothing
     is_open: bool = False  # beside GitHub's API: no limits, and no token is needed
     setting: str = ""  # the field of SandboxSettings without which the server does not know the operation
+    handler: Handler = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            self.path = f"/repos/{{owner}}/{{repo}}/{self.path}".rstrip("/")
+
+    def __call__(self, handler: Handler) -> Handler:
+        """Register the handler."""
+        self.handler = handler
+        parts = _PARAMETER.split(self.path)
+        pattern = rf"\A{re.escape(parts[0])}"
+        for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            pattern += f"(?P<{name}>{_KINDS[kind or '']}){re.escape(text)}"
+        if not self.is_open:
+            ROUTES.append(self)
+        _PATTERNS.setdefault(self.method, []).append((re.compile(pattern), self))
+        return handler
 
     def writes(self, document: Any) -> bool:
         """Return whether a request with this document may change something."""
@@ -354,43 +379,6 @@ class Route:
     def load(self, document: Any) -> Load:
         """Return the cost of a request on the rate limits."""
         return Load(self.resource, WRITE_POINTS if self.writes(document) else READ_POINTS, self.creates)
-
-
-ROUTES: list[Route] = []
-_PATTERNS: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
-
-
-def route(
-    method: str,
-    path: str,
-    docs: str,
-    *,
-    creates: bool = False,
-    resource: str = "core",
-    only_reads: Callable[[Any], bool] | None = None,
-    is_open: bool = False,
-    setting: str = "",
-) -> Callable[[Handler], Handler]:
-    """Register a handler. A path without a leading slash is below the repository's.
-
-    ``{name}`` stands for one part of the path, ``{name:path}`` for several, ``:int`` for digits. No two operations of
-    one method may match the same path.
-    """
-    if not path.startswith("/"):
-        path = f"/repos/{{owner}}/{{repo}}/{path}".rstrip("/")
-
-    def register(handler: Handler) -> Handler:
-        operation = Route(method, path, handler, docs, creates, resource, only_reads, is_open, setting)
-        parts = _PARAMETER.split(path)
-        pattern = rf"\A{re.escape(parts[0])}"
-        for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            pattern += f"(?P<{name}>{_KINDS[kind or '']}){re.escape(text)}"
-        if not is_open:
-            ROUTES.append(operation)
-        _PATTERNS.setdefault(method, []).append((re.compile(pattern), operation))
-        return handler
-
-    return register
 
 
 def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]]:
@@ -404,4 +392,6 @@ def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]]:
         hint = f"The sandbox has no {method} {path}. See docs/sandbox.md for its routes."
         raise Refusal(404, "Not Found", errors=[hint])
 
-    return Route(method, path, refuse, ""), {}
+    unknown = Route(method, path, "")
+    unknown.handler = refuse
+    return unknown, {}

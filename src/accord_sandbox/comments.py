@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.responses import ApiResponse, created, invalid, or_404, since_of
 
@@ -17,13 +17,13 @@ BODY_LIMIT = 65_536
 _COMMENTS = "SELECT * FROM item_comments"
 
 
-@route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
+@Route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
 def _list_comments(call: Call) -> ApiResponse:
     rows = call.fetch_all(f"{_COMMENTS} WHERE issue_id = ? ORDER BY created_at, id", call.issue["id"])
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 
-@route("GET", "issues/comments", "issues/comments#list-issue-comments-for-a-repository")
+@Route("GET", "issues/comments", "issues/comments#list-issue-comments-for-a-repository")
 def _list_repository_comments(call: Call) -> ApiResponse:
     sort = call.query.get("sort", "")
     column = f"{sort}_at" if sort in ("created", "updated") else "id"
@@ -34,7 +34,7 @@ def _list_repository_comments(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 
-@route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
+@Route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
 def _create_comment(call: Call) -> ApiResponse:
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
@@ -46,7 +46,7 @@ def _create_comment(call: Call) -> ApiResponse:
     return created(_payload(call, identifier))
 
 
-@route("PATCH", "issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
+@Route("PATCH", "issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
 def _update_comment(call: Call) -> ApiResponse:
     row = _editable_comment(call)
     body = _checked_body(call)
@@ -54,7 +54,7 @@ def _update_comment(call: Call) -> ApiResponse:
     return ApiResponse(200, _payload(call, row["id"]))
 
 
-@route("DELETE", "issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
+@Route("DELETE", "issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
 def _delete_comment(call: Call) -> ApiResponse:
     row = _editable_comment(call)
     call.db.execute("DELETE FROM reactions WHERE comment_id = ?", (row["id"],))
@@ -62,7 +62,7 @@ def _delete_comment(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("POST", "issues/comments/{comment_id:int}/reactions", "reactions#create-reaction-for-an-issue-comment")
+@Route("POST", "issues/comments/{comment_id:int}/reactions", "reactions#create-reaction-for-an-issue-comment")
 def react(call: Call) -> ApiResponse:
     """React to a comment; 200 where the account did already."""
     row = _find_comment(call)
@@ -127,7 +127,7 @@ def record_event(call: Call, issue_id: int, event: str, detail: dict[str, Any] |
     insert(call.db, "events", {**row, "detail": json.dumps(detail or {})})
 
 
-@route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
+@Route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
 def _list_timeline(call: Call) -> ApiResponse:
     issue = call.issue
     rows = call.fetch_all("SELECT * FROM events WHERE issue_id = ?", issue["id"])

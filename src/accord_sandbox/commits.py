@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.diffs import diff_between, file_payload
 from accord_sandbox.git_storage import (
@@ -71,7 +71,7 @@ def author_signature(call: Call) -> Signature:
     return noreply_signature(call.row("users", call.user.user_id), call.now)
 
 
-@route("GET", "commits", "commits/commits#list-commits")
+@Route("GET", "commits", "commits/commits#list-commits")
 def _list_commits(call: Call) -> ApiResponse:
     start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
     if start is None:
@@ -80,7 +80,7 @@ def _list_commits(call: Call) -> ApiResponse:
     return call.list_response(read_commits(call.bare, start), lambda commit: commit_payload(call, commit))
 
 
-@route("GET", "compare/{basehead:path}", "commits/commits#compare-two-commits")
+@Route("GET", "compare/{basehead:path}", "commits/commits#compare-two-commits")
 def _compare(call: Call) -> ApiResponse:
     base_name, dots, head_name = call.params["basehead"].partition("...")
     if not dots:
@@ -206,7 +206,7 @@ STATUS_STATES = ("error", "failure", "pending", "success")
 _PASSED = ("success", "neutral", "skipped")
 
 
-@route("POST", "check-runs", "checks/runs#create-a-check-run")
+@Route("POST", "check-runs", "checks/runs#create-a-check-run")
 def create_check_run(call: Call) -> ApiResponse:
     """Create a check run; a conclusion completes it, and completing it needs a conclusion."""
     call.check_writable()
@@ -235,7 +235,7 @@ def create_check_run(call: Call) -> ApiResponse:
     return created(_check_payload(call, call.row("check_runs", insert(call.db, "check_runs", values))))
 
 
-@route("GET", "commits/{ref:path}/check-runs", "checks/runs#list-check-runs-for-a-git-reference")
+@Route("GET", "commits/{ref:path}/check-runs", "checks/runs#list-check-runs-for-a-git-reference")
 def list_for_ref(call: Call) -> ApiResponse:
     """List the newest check run of each name and app."""
     call.require_read("checks")
@@ -245,7 +245,7 @@ def list_for_ref(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: _check_payload(call, row), "check_runs")
 
 
-@route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
+@Route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
 def _create_status(call: Call) -> ApiResponse:
     call.require("statuses", AccessLevel.WRITE)
     state = call.fields.choice("state", STATUS_STATES, is_required=True)
@@ -258,7 +258,7 @@ def _create_status(call: Call) -> ApiResponse:
     return created({**_status_payload(call, row), "creator": payloads.user_by_id(call, row["creator_id"])})
 
 
-@route("GET", "commits/{ref:path}/status", "commits/statuses#get-the-combined-status-for-a-specific-reference")
+@Route("GET", "commits/{ref:path}/status", "commits/statuses#get-the-combined-status-for-a-specific-reference")
 def get_combined_status(call: Call) -> ApiResponse:
     """Return the newest status of each context; check runs do not count here."""
     call.require_read("statuses")

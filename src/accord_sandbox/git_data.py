@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from accord.git.program import GitFailed
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.commits import (
     GITHUB,
     author_signature,
@@ -37,7 +37,7 @@ _MODES = ("100644", "100755", "120000", "160000", _FOLDER)
 BAD_PARTS = {"", ".", "..", ".git"}
 
 
-@route("GET", "git/ref/{ref:path}", "git/refs#get-a-reference")
+@Route("GET", "git/ref/{ref:path}", "git/refs#get-a-reference")
 def _get_ref(call: Call) -> ApiResponse:
     ref = f"refs/{call.params['ref']}"
     bare = readable_bare(call)
@@ -48,7 +48,7 @@ def _get_ref(call: Call) -> ApiResponse:
     return ApiResponse(200, _ref_payload(call, ref, found))
 
 
-@route("POST", "git/refs", "git/refs#create-a-reference")
+@Route("POST", "git/refs", "git/refs#create-a-reference")
 def _create_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     ref, sha = call.fields.value_of("ref"), call.fields.value_of("sha")
@@ -66,7 +66,7 @@ def _create_ref(call: Call) -> ApiResponse:
     return created(_ref_payload(call, ref, sha))
 
 
-@route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
+@Route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
 def _update_ref(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     ref, sha, force = f"refs/{call.params['ref']}", call.fields.value_of("sha"), call.fields.get("force")
@@ -82,7 +82,7 @@ def _update_ref(call: Call) -> ApiResponse:
     return ApiResponse(200, _ref_payload(call, ref, sha))
 
 
-@route("DELETE", "git/refs/{ref:path}", "git/refs#delete-a-reference")
+@Route("DELETE", "git/refs/{ref:path}", "git/refs#delete-a-reference")
 def delete_ref(call: Call) -> ApiResponse:
     """Delete a ref; pull requests from that branch are closed."""
     call.require("contents", AccessLevel.WRITE)
@@ -98,7 +98,7 @@ def delete_ref(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("GET", "git/commits/{sha}", "git/commits#get-a-commit-object")
+@Route("GET", "git/commits/{sha}", "git/commits#get-a-commit-object")
 def _get_git_commit(call: Call) -> ApiResponse:
     sha = call.params["sha"]
     if _kinds(call, [sha]) != ["commit"]:
@@ -106,7 +106,7 @@ def _get_git_commit(call: Call) -> ApiResponse:
     return ApiResponse(200, git_commit_payload(call, read_commit(call.bare, sha)))
 
 
-@route("POST", "git/commits", "git/commits#create-a-commit")
+@Route("POST", "git/commits", "git/commits#create-a-commit")
 def create_commit(call: Call) -> ApiResponse:
     """Create a commit of the caller from a message, a tree and parents.
 
@@ -124,7 +124,7 @@ def create_commit(call: Call) -> ApiResponse:
     return created(create_git_commit(call, tree, parents, message))
 
 
-@route("POST", "git/blobs", "git/blobs#create-a-blob")
+@Route("POST", "git/blobs", "git/blobs#create-a-blob")
 def _create_blob(call: Call) -> ApiResponse:
     call.require("contents", AccessLevel.WRITE)
     check_not_empty(call)
@@ -134,7 +134,7 @@ def _create_blob(call: Call) -> ApiResponse:
     return created({"url": f"{call.repository_url}/git/blobs/{sha}", "sha": sha})
 
 
-@route("GET", "git/trees/{sha:path}", "git/trees#get-a-tree")
+@Route("GET", "git/trees/{sha:path}", "git/trees#get-a-tree")
 def get_tree(call: Call) -> ApiResponse:
     """Return a tree; ``recursive`` with any value lists its folders too."""
     bare = readable_bare(call)
@@ -146,7 +146,7 @@ def get_tree(call: Call) -> ApiResponse:
     return ApiResponse(200, _tree_payload(call, sha, is_deep="recursive" in call.query))
 
 
-@route("POST", "git/trees", "git/trees#create-a-tree")
+@Route("POST", "git/trees", "git/trees#create-a-tree")
 def create_tree(call: Call) -> ApiResponse:
     """Create a tree from files by content or sha, on top of ``base_tree``."""
     call.require("contents", AccessLevel.WRITE)
@@ -236,7 +236,7 @@ MOST_INLINE_BYTES = 1024 * 1024
 """GitHub leaves the content of larger files out."""
 
 
-@route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
+@Route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
 def _get_contents(call: Call) -> ApiResponse:
     path = call.params["path"].strip("/")
     bare = readable_bare(call)
@@ -255,7 +255,7 @@ def _get_contents(call: Call) -> ApiResponse:
     return ApiResponse(200, {**document, "content": text, "encoding": "base64" if inline else "none"})
 
 
-@route("PUT", "contents/{path:path}", "repos/contents#create-or-update-file-contents")
+@Route("PUT", "contents/{path:path}", "repos/contents#create-or-update-file-contents")
 def put_contents(call: Call) -> ApiResponse:
     """Commit one file; ``sha`` is the blob that it replaces."""
     call.require("contents", AccessLevel.WRITE)

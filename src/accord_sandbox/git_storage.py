@@ -124,7 +124,7 @@ class BareRepository:
         if not names or any(character in name for name in names for character in "\0\n"):
             return [None for _ in names]
         with suppress(LookupError):
-            return [self._stored(name) for name in names]
+            return [self._object_at(name) for name in names]
         output = self.git("cat-file", "--batch", "-z", data="".join(f"{name}\0" for name in names).encode())
         found: list[GitObject | None] = []
         for _ in names:
@@ -135,7 +135,7 @@ class BareRepository:
             output = output if is_missing else output[int(words[2]) + 1 :]
         return found
 
-    def _stored(self, name: str) -> GitObject | None:
+    def _object_at(self, name: str) -> GitObject | None:
         """Return the object of ``SHA``, ``SHA^{commit}`` or ``SHA:PATH``, None for a path that is not there.
 
         Raises LookupError for other names, and where an object has no file of its own.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, Grant, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, Grant, Route, grant_of
 from accord_sandbox.database import Row, find_repository
 from accord_sandbox.payloads import Payload
 from accord_sandbox.responses import ApiResponse, Refusal
@@ -49,7 +49,7 @@ def _only_reads(document: Any) -> bool:
     return "mutation" not in str(document.get("query") if isinstance(document, dict) else "")
 
 
-@route("POST", "/graphql", "graphql", resource="graphql", only_reads=_only_reads)
+@Route("POST", "/graphql", "graphql", resource="graphql", only_reads=_only_reads)
 def _answer_query(call: Call) -> ApiResponse:
     from graphql import execute  # imported here: most sandboxes get no query
 

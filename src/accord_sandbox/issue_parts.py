@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, Route, grant_of
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import Row, SqlConnection, fetch, find_user, insert
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, names_of, not_found, or_404, too_long
@@ -39,18 +39,18 @@ COLOR = re.compile(r"[0-9a-fA-F]{6}")
 _ON_ISSUE = f"{payloads.LABELS_OF_ISSUE} ORDER BY issue_labels.rowid"
 
 
-@route("GET", "labels", "issues/labels#list-labels-for-a-repository")
+@Route("GET", "labels", "issues/labels#list-labels-for-a-repository")
 def _list_labels(call: Call) -> ApiResponse:
     rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
     return call.list_response(rows, lambda row: _payload(call, row))
 
 
-@route("GET", "labels/{name:path}", "issues/labels#get-a-label")
+@Route("GET", "labels/{name:path}", "issues/labels#get-a-label")
 def _get_label(call: Call) -> ApiResponse:
     return ApiResponse(200, _payload(call, _existing_label(call, call.params["name"])))
 
 
-@route("POST", "labels", "issues/labels#create-a-label")
+@Route("POST", "labels", "issues/labels#create-a-label")
 def _create_label(call: Call) -> ApiResponse:
     _require_management(call)
     name = call.fields.value_of("name")
@@ -59,7 +59,7 @@ def _create_label(call: Call) -> ApiResponse:
     return created(_payload(call, row))
 
 
-@route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
+@Route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
 def _update_label(call: Call) -> ApiResponse:
     _require_management(call)
     row = _existing_label(call, call.params["name"])
@@ -75,7 +75,7 @@ def _update_label(call: Call) -> ApiResponse:
     return ApiResponse(200, _payload(call, _existing_label(call, name)))
 
 
-@route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
+@Route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
 def _delete_label(call: Call) -> ApiResponse:
     _require_management(call)
     row = _existing_label(call, call.params["name"])
@@ -84,12 +84,12 @@ def _delete_label(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
+@Route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
 def _add_labels(call: Call) -> ApiResponse:
     return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_given_labels(call)])
 
 
-@route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
+@Route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
 def _set_labels(call: Call) -> ApiResponse:
     return _relabel(call, _given_labels(call))
 
@@ -98,7 +98,7 @@ def _given_labels(call: Call) -> list[str]:
     return names_of("labels", call.document) if isinstance(call.document, list) else call.fields.names("labels") or []
 
 
-@route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
+@Route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
 def _remove_label(call: Call) -> ApiResponse:
     call.require_on_issue(AccessLevel.TRIAGE)
     current = _names_on_issue(call, call.issue["id"])
@@ -220,12 +220,12 @@ _SUB_ISSUES = "issues/{number:int}/sub_issues"
 _REFUSED = "An error occurred while adding the sub-issue to the parent issue. "
 
 
-@route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues", setting="native_sub_issues")
+@Route("GET", _SUB_ISSUES, "issues/sub-issues#list-sub-issues", setting="native_sub_issues")
 def _list_sub_issues(call: Call) -> ApiResponse:
     return list_near(call, "sub_issues", "child_id", "parent_id")
 
 
-@route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue", setting="native_sub_issues")
+@Route("POST", _SUB_ISSUES, "issues/sub-issues#add-sub-issue", setting="native_sub_issues")
 def add_sub_issue(call: Call) -> ApiResponse:
     """Add a sub-issue by its database id; it can have one parent only."""
     call.require_on_issue(AccessLevel.TRIAGE)
@@ -244,13 +244,13 @@ def add_sub_issue(call: Call) -> ApiResponse:
     return created(payloads.issue_by_id(call, parent["id"]))
 
 
-@route("POST", _ASSIGNEES, "issues/assignees#add-assignees-to-an-issue")
+@Route("POST", _ASSIGNEES, "issues/assignees#add-assignees-to-an-issue")
 def add_assignees(call: Call) -> ApiResponse:
     """Add assignees; GitHub leaves out accounts that cannot be assigned, without an error."""
     return created(_change_assignees(call, adds=True))
 
 
-@route("DELETE", _ASSIGNEES, "issues/assignees#remove-assignees-from-an-issue")
+@Route("DELETE", _ASSIGNEES, "issues/assignees#remove-assignees-from-an-issue")
 def remove_assignees(call: Call) -> ApiResponse:
     """Remove assignees; accounts that are not assigned are left out, without an error."""
     return ApiResponse(200, _change_assignees(call, adds=False))
@@ -278,7 +278,7 @@ def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
     return payloads.issue_by_id(call, issue_id)
 
 
-@route("GET", "milestones", "issues/milestones#list-milestones")
+@Route("GET", "milestones", "issues/milestones#list-milestones")
 def _list_milestones(call: Call) -> ApiResponse:
     state = call.query.get("state", "open")
     rows = call.fetch_all(
@@ -289,7 +289,7 @@ def _list_milestones(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: payloads.milestone(call, row, call.repository["full_name"]))
 
 
-@route("POST", "milestones", "issues/milestones#create-a-milestone")
+@Route("POST", "milestones", "issues/milestones#create-a-milestone")
 def _create_milestone(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may("issues", AccessLevel.WRITE))

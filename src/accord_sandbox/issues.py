@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.calls import AccessLevel, Call, Route, grant_of
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import SqlConnection, insert, words
 from accord_sandbox.issue_parts import issue_by_id, list_near, replace_labels, update_milestone, update_type
@@ -51,7 +51,7 @@ class NewIssue:
     locked: bool = False
 
 
-@route("GET", "issues", "issues/issues#list-repository-issues")
+@Route("GET", "issues", "issues/issues#list-repository-issues")
 def _list_issues(call: Call) -> ApiResponse:
     call.check_issues()
     state = call.query.get("state", "open")
@@ -68,12 +68,12 @@ def _list_issues(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 
-@route("GET", "issues/{number:int}", "issues/issues#get-an-issue")
+@Route("GET", "issues/{number:int}", "issues/issues#get-an-issue")
 def _get_issue(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
 
 
-@route("POST", "issues", "issues/issues#create-an-issue", creates=True)
+@Route("POST", "issues", "issues/issues#create-an-issue", creates=True)
 def create_issue(call: Call) -> ApiResponse:
     """Create an issue; labels from a caller without triage are dropped silently."""
     call.check_writable()
@@ -88,7 +88,7 @@ def create_issue(call: Call) -> ApiResponse:
     return created(payloads.issue_by_id(call, identifier))
 
 
-@route("PATCH", "issues/{number:int}", "issues/issues#update-an-issue")
+@Route("PATCH", "issues/{number:int}", "issues/issues#update-an-issue")
 def update_issue(call: Call) -> ApiResponse:
     """Change an issue.
 
@@ -196,17 +196,17 @@ _BLOCKER = f"{_BLOCKED_BY}/{{issue_id:int}}"
 _BLOCKING = "issues/{number:int}/dependencies/blocking"
 
 
-@route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies", setting="native_dependencies")
+@Route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies", setting="native_dependencies")
 def _list_blocked_by(call: Call) -> ApiResponse:
     return list_near(call, "dependencies", "blocker_id", "blocked_id")
 
 
-@route("GET", _BLOCKING, "issues/issue-dependencies#list-dependencies-an-issue-blocks", setting="native_dependencies")
+@Route("GET", _BLOCKING, "issues/issue-dependencies#list-dependencies-an-issue-blocks", setting="native_dependencies")
 def _list_blocking(call: Call) -> ApiResponse:
     return list_near(call, "dependencies", "blocked_id", "blocker_id")
 
 
-@route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency", setting="native_dependencies")
+@Route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency", setting="native_dependencies")
 def _add_blocked_by(call: Call) -> ApiResponse:
     call.require_on_issue(AccessLevel.TRIAGE)
     blocked, blocker = call.issue, issue_by_id(call, call.fields.value_of("issue_id", int))
@@ -226,7 +226,7 @@ def _add_blocked_by(call: Call) -> ApiResponse:
     return created(payloads.issue_by_id(call, blocker["id"]))
 
 
-@route("DELETE", _BLOCKER, "issues/issue-dependencies#remove-dependency", setting="native_dependencies")
+@Route("DELETE", _BLOCKER, "issues/issue-dependencies#remove-dependency", setting="native_dependencies")
 def remove_blocked_by(call: Call) -> ApiResponse:
     """Remove a blocker; like GitHub, succeed too where the issue does not have it."""
     call.require_on_issue(AccessLevel.TRIAGE)
@@ -237,7 +237,7 @@ def remove_blocked_by(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.issue_by_id(call, blocker["id"]))
 
 
-@route("GET", "/search/issues", "search/search#search-issues", resource="search")
+@Route("GET", "/search/issues", "search/search#search-issues", resource="search")
 def _search_issues(call: Call) -> ApiResponse:
     homes, conditions = _parsed_query(search_text(call.query))
     places = [row for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees]

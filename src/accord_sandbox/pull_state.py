@@ -14,7 +14,7 @@ from typing import Any
 
 from accord.git.program import GitFailed
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.comments import record_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, read_commit, read_commits
 from accord_sandbox.database import Row
@@ -94,7 +94,7 @@ def close_issue(call: Call, issue_id: int, reason: str | None = None) -> None:
         record_event(call, issue_id, "closed", {"state_reason": reason})
 
 
-@route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
+@Route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
 def merge_pull(call: Call) -> ApiResponse:
     """Merge a pull request by a merge commit, a squash or a rebase. Protection of the base asks for nothing here."""
     pull = find_pull(call)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.database import SqlConnection
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
@@ -22,7 +22,7 @@ MOST_FILES = 3000
 MOST_COMMITS = 250
 
 
-@route("GET", "pulls", "pulls/pulls#list-pull-requests")
+@Route("GET", "pulls", "pulls/pulls#list-pull-requests")
 def list_pulls(call: Call) -> ApiResponse:
     """List pull requests; ``head`` filters only in the form owner:branch."""
     call.require_read("pull_requests")
@@ -39,12 +39,12 @@ def list_pulls(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: pull_summary(call, row))
 
 
-@route("GET", "pulls/{number:int}", "pulls/pulls#get-a-pull-request")
+@Route("GET", "pulls/{number:int}", "pulls/pulls#get-a-pull-request")
 def _get_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, pull_payload(call, find_pull(call)))
 
 
-@route("POST", "pulls", "pulls/pulls#create-a-pull-request", creates=True)
+@Route("POST", "pulls", "pulls/pulls#create-a-pull-request", creates=True)
 def _create_pull(call: Call) -> ApiResponse:
     call.check_writable()
     call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
@@ -62,7 +62,7 @@ def _create_pull(call: Call) -> ApiResponse:
     return created(pull_payload(call, pull))
 
 
-@route("PATCH", "pulls/{number:int}", "pulls/pulls#update-a-pull-request")
+@Route("PATCH", "pulls/{number:int}", "pulls/pulls#update-a-pull-request")
 def update_pull(call: Call) -> ApiResponse:
     """Change title, body, state and base; REST cannot change the draft state."""
     pull = find_pull(call)
@@ -80,14 +80,14 @@ def update_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, pull_payload(call, call.row("pull_items", pull["id"])))
 
 
-@route("GET", "pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")
+@Route("GET", "pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")
 def _list_files(call: Call) -> ApiResponse:
     pull = find_pull(call)
     changes = pull_diff(call.bare, pull["base_sha"], pull["head_sha"])[:MOST_FILES]
     return call.list_response(changes, lambda change: file_payload(call, change, pull["head_sha"]))
 
 
-@route("GET", "pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
+@Route("GET", "pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
 def _list_commits(call: Call) -> ApiResponse:
     pull = find_pull(call)
     start = fork_point(call.bare, pull["base_sha"], pull["head_sha"])

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, HiddenArea, grant_of, role_of, route
+from accord_sandbox.calls import AccessLevel, Call, HiddenArea, Route, grant_of, role_of
 from accord_sandbox.commits import readable_bare
 from accord_sandbox.database import Row, SqlConnection, find_user
 from accord_sandbox.git_storage import HEADS, ZERO, BareRepository, signed_text
@@ -36,7 +36,7 @@ _USER_EXTRAS = {
 }
 
 
-@route("GET", "/user", "users/users#get-the-authenticated-user")
+@Route("GET", "/user", "users/users#get-the-authenticated-user")
 def get_user(call: Call) -> ApiResponse:
     """Return the signed-in user; an installation has none, which GitHub answers with 403."""
     actor = call.user
@@ -48,12 +48,12 @@ def get_user(call: Call) -> ApiResponse:
     return ApiResponse(200, {**payloads.user(call, row), **_USER_EXTRAS, **extras})
 
 
-@route("GET", "", "repos/repos#get-a-repository")
+@Route("GET", "", "repos/repos#get-a-repository")
 def _get_repository(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.repository(call, call.repository, call.grant.level("contents")))
 
 
-@route("GET", "/orgs/{org}/repos", "repos/repos#list-organization-repositories")
+@Route("GET", "/orgs/{org}/repos", "repos/repos#list-organization-repositories")
 def list_organisation(call: Call) -> ApiResponse:
     """List an owner's repositories that the caller sees, newest first; every owner counts as an organisation."""
     owner = or_404(find_user(call.db, call.params["org"]))
@@ -61,7 +61,7 @@ def list_organisation(call: Call) -> ApiResponse:
     return call.list_response(_visible(call, rows), lambda row: _list_entry(call, row))
 
 
-@route("GET", "/search/repositories", "search/search#search-repositories", resource="search")
+@Route("GET", "/search/repositories", "search/search#search-repositories", resource="search")
 def search_repositories(call: Call) -> ApiResponse:
     """Search by words of the name, and by ``org:``, ``user:`` and ``archived:``; other qualifiers are refused."""
     rows = _visible(call, call.fetch_all("SELECT * FROM repositories ORDER BY id DESC"))
@@ -90,7 +90,7 @@ def _list_entry(call: Call, row: Row) -> dict[str, Any]:
     return payloads.repository(call, row, grant.level("contents"))
 
 
-@route(
+@Route(
     "GET", "collaborators/{username}/permission", "collaborators/collaborators#get-repository-permissions-for-a-user"
 )
 def get_permission(call: Call) -> ApiResponse:
@@ -111,7 +111,7 @@ def get_permission(call: Call) -> ApiResponse:
     return ApiResponse(200, {"permission": legacy, "user": user, "role_name": name})
 
 
-@route("POST", "dispatches", "repos/repos#create-a-repository-dispatch-event")
+@Route("POST", "dispatches", "repos/repos#create-a-repository-dispatch-event")
 def create_dispatch_event(call: Call) -> ApiResponse:
     """Accept an event that would start workflows; the sandbox runs none."""
     call.require("contents", AccessLevel.WRITE)
@@ -124,7 +124,7 @@ def create_dispatch_event(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("GET", "branches", "branches/branches#list-branches")
+@Route("GET", "branches", "branches/branches#list-branches")
 def _list_branches(call: Call) -> ApiResponse:
     protected = protections(call.db, call.repository)
 
@@ -157,7 +157,7 @@ _PERMISSIONS = "actions/permissions/workflow"
 _PERMISSIONS_DOCS = "actions/permissions#get-default-workflow-permissions-for-a-repository"
 
 
-@route("GET", _PERMISSIONS, _PERMISSIONS_DOCS)
+@Route("GET", _PERMISSIONS, _PERMISSIONS_DOCS)
 def get_workflow_permissions(call: Call) -> ApiResponse:
     """Return the settings, to administrators and to tokens with ``administration: read``."""
     _admit(call, "administration", AccessLevel.ADMIN)
@@ -168,7 +168,7 @@ def get_workflow_permissions(call: Call) -> ApiResponse:
     return ApiResponse(200, document)
 
 
-@route("PUT", _PERMISSIONS, "actions/permissions#set-default-workflow-permissions-for-a-repository")
+@Route("PUT", _PERMISSIONS, "actions/permissions#set-default-workflow-permissions-for-a-repository")
 def set_workflow_permissions(call: Call) -> ApiResponse:
     """Change the settings; what the body leaves out stays."""
     call.require("administration", AccessLevel.WRITE if call.user.kind == "installation" else AccessLevel.ADMIN)
@@ -188,11 +188,11 @@ def _list_values(call: Call, key: str, scope: str) -> ApiResponse:
 
 for _key in ("secrets", "variables"):
     for _scope, _prefix in (("repository", ""), ("organization", "organization-")):
-        _route = route("GET", f"actions/{_prefix}{_key}", f"actions/{_key}#list-repository-{_prefix}{_key}")
+        _route = Route("GET", f"actions/{_prefix}{_key}", f"actions/{_key}#list-repository-{_prefix}{_key}")
         _route(partial(_list_values, key=_key, scope=_scope))
 
 
-@route("GET", "environments/{environment_name}/secrets", "actions/secrets#list-environment-secrets")
+@Route("GET", "environments/{environment_name}/secrets", "actions/secrets#list-environment-secrets")
 def list_environment_secrets(call: Call) -> ApiResponse:
     """List the names of an environment's secrets; 404 where the environment does not exist."""
     _admit(call, "environments", AccessLevel.WRITE)
@@ -291,7 +291,7 @@ def protections(db: SqlConnection, repository: Row) -> dict[str, Mapping[str, An
     return {row["branch"]: json.loads(row["rules"]) for row in rows}
 
 
-@route("GET", "rules/branches/{branch:path}", "repos/rules#get-rules-for-a-branch")
+@Route("GET", "rules/branches/{branch:path}", "repos/rules#get-rules-for-a-branch")
 def _get_branch_rules(call: Call) -> ApiResponse:
     call.require_read("metadata")
     found = _rules_of(call, HEADS + call.params["branch"])

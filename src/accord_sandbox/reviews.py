@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.comments import BODY_LIMIT, record_event
 from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import SIDES, NotInDiff, fork_point, locate, pull_diff, relocate
@@ -51,7 +51,7 @@ _COMMENTS = "pulls/{number:int}/comments"
 _REPLIES = f"{_COMMENTS}/{{comment_id:int}}/replies"
 
 
-@route("GET", _REVIEWS, "pulls/reviews#list-reviews-for-a-pull-request")
+@Route("GET", _REVIEWS, "pulls/reviews#list-reviews-for-a-pull-request")
 def list_reviews(call: Call) -> ApiResponse:
     """List reviews, oldest first; only its author sees a pending one."""
     pull = find_pull(call)
@@ -63,7 +63,7 @@ def list_reviews(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: review_payload(call, pull, row))
 
 
-@route("POST", _REVIEWS, "pulls/reviews#create-a-review-for-a-pull-request", creates=True)
+@Route("POST", _REVIEWS, "pulls/reviews#create-a-review-for-a-pull-request", creates=True)
 def create_review(call: Call) -> ApiResponse:
     """Create a review; without an event it stays pending."""
     pull = _reviewable_pull(call)
@@ -92,7 +92,7 @@ def create_review(call: Call) -> ApiResponse:
     return _review_response(call, pull, identifier)
 
 
-@route("PUT", _REVIEW, "pulls/reviews#update-a-review-for-a-pull-request")
+@Route("PUT", _REVIEW, "pulls/reviews#update-a-review-for-a-pull-request")
 def _update_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
     body = _checked_body(call.fields.value_of("body"))
@@ -100,7 +100,7 @@ def _update_review(call: Call) -> ApiResponse:
     return _review_response(call, pull, review["id"])
 
 
-@route("DELETE", _REVIEW, "pulls/reviews#delete-a-pending-review-for-a-pull-request")
+@Route("DELETE", _REVIEW, "pulls/reviews#delete-a-pending-review-for-a-pull-request")
 def _delete_review(call: Call) -> ApiResponse:
     pull, review = _own_review(call)
     if review["state"] != "PENDING":
@@ -111,7 +111,7 @@ def _delete_review(call: Call) -> ApiResponse:
     return response
 
 
-@route("PUT", f"{_REVIEW}/dismissals", "pulls/reviews#dismiss-a-review-for-a-pull-request")
+@Route("PUT", f"{_REVIEW}/dismissals", "pulls/reviews#dismiss-a-review-for-a-pull-request")
 def _dismiss_review(call: Call) -> ApiResponse:
     pull, review = _find_review(call)
     call.require("pull_requests", AccessLevel.WRITE)
@@ -126,14 +126,14 @@ def _dismiss_review(call: Call) -> ApiResponse:
     return _review_response(call, pull, review["id"])
 
 
-@route("GET", _COMMENTS, "pulls/comments#list-review-comments-on-a-pull-request")
+@Route("GET", _COMMENTS, "pulls/comments#list-review-comments-on-a-pull-request")
 def _list_review_comments(call: Call) -> ApiResponse:
     pull = find_pull(call)
     rows = call.fetch_all(f"{_PUBLIC} ORDER BY created_at, id", pull["id"])
     return call.list_response(rows, lambda row: comment_payload(call, pull, row))
 
 
-@route("POST", _COMMENTS, "pulls/comments#create-a-review-comment-for-a-pull-request", creates=True)
+@Route("POST", _COMMENTS, "pulls/comments#create-a-review-comment-for-a-pull-request", creates=True)
 def create_review_comment(call: Call) -> ApiResponse:
     """Create a comment inside a COMMENTED review of its own."""
     pull = _reviewable_pull(call)
@@ -153,7 +153,7 @@ def create_review_comment(call: Call) -> ApiResponse:
     return _comment_response(call, pull, identifier)
 
 
-@route("POST", _REPLIES, "pulls/comments#create-a-reply-for-a-review-comment", creates=True)
+@Route("POST", _REPLIES, "pulls/comments#create-a-reply-for-a-review-comment", creates=True)
 def create_reply(call: Call) -> ApiResponse:
     """Reply to the first comment of a thread."""
     pull = _reviewable_pull(call)

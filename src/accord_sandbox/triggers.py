@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 from urllib.parse import quote
 
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.database import Row, SqlConnection, insert
 from accord_sandbox.git_storage import WORKFLOWS, BareRepository, tree_entries
 from accord_sandbox.responses import ApiResponse, Refusal, or_404
@@ -121,7 +121,7 @@ def held_runs(db: SqlConnection, repository_id: int, head_sha: str) -> list[Row]
     ).fetchall()
 
 
-@route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")
+@Route("POST", "actions/runs/{run_id:int}/rerun", "actions/workflow-runs#re-run-a-workflow")
 def _rerun(call: Call) -> ApiResponse:
     call.require("actions", AccessLevel.WRITE)
     row = find_run(call)
@@ -136,7 +136,7 @@ def _rerun(call: Call) -> ApiResponse:
 _APPROVALS = "/_sandbox/approvals/{owner}/{repo}/{number:int}"
 
 
-@route("PUT", _APPROVALS, "", is_open=True)
+@Route("PUT", _APPROVALS, "", is_open=True)
 def approve(call: Call) -> ApiResponse:
     """Approve what is held on an open pull request, as a person does."""
     statement = "SELECT * FROM pull_items WHERE repository_id = ? AND number = ? AND state = 'open'"
@@ -147,7 +147,7 @@ def approve(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("POST", _APPROVALS, "", is_open=True)
+@Route("POST", _APPROVALS, "", is_open=True)
 def press_approval(call: Call) -> ApiResponse:
     """Approve by the button on the page of the pull request, which is shown again."""
     approve(call)

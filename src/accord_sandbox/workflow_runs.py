@@ -17,7 +17,7 @@ from typing import Any
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.calls import AccessLevel, Call, Route
 from accord_sandbox.database import Row, SqlConnection, fetch, insert
 from accord_sandbox.git_storage import HEADS, WORKFLOWS
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, or_404, since_of
@@ -58,7 +58,7 @@ def save_run(db: SqlConnection, repository_id: int, run_id: int, entry: Mapping[
     insert(db, "workflow_runs", {"created_at": now, **values, "id": run_id})
 
 
-@route("PUT", "/_sandbox/runs/{owner}/{repo}/{run_id:int}", "", is_open=True)
+@Route("PUT", "/_sandbox/runs/{owner}/{repo}/{run_id:int}", "", is_open=True)
 def put_run(call: Call) -> ApiResponse:
     """Store a run, or change the given fields of a stored one; its unfinished jobs end with it."""
     run_id, entry = call.number("run_id"), call.document or {}
@@ -72,7 +72,7 @@ def put_run(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("PUT", "/_sandbox/jobs/{owner}/{repo}/{job_id:int}", "", is_open=True)
+@Route("PUT", "/_sandbox/jobs/{owner}/{repo}/{job_id:int}", "", is_open=True)
 def put_job(call: Call) -> ApiResponse:
     """Make a check run a job of the run ``run``, with its log."""
     check = or_404(call.fetch("SELECT id, head_sha FROM check_runs WHERE id = ?", call.number("job_id")))
@@ -82,7 +82,7 @@ def put_job(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("PUT", "/_sandbox/artifacts/{owner}/{repo}/{run_id:int}/{name}", "", is_open=True)
+@Route("PUT", "/_sandbox/artifacts/{owner}/{repo}/{run_id:int}/{name}", "", is_open=True)
 def put_artifact(call: Call) -> ApiResponse:
     """Store an archive; a 409 for a taken name unless it is to be overwritten."""
     key = {"repository_id": call.repository["id"], "run_id": call.number("run_id"), "name": call.params["name"]}
@@ -98,7 +98,7 @@ def put_artifact(call: Call) -> ApiResponse:
     return ApiResponse(201, {"id": identifier, "digest": f"sha256:{digest}"})
 
 
-@route("GET", "actions/runs/{run_id:int}/artifacts", "actions/artifacts#list-workflow-run-artifacts")
+@Route("GET", "actions/runs/{run_id:int}/artifacts", "actions/artifacts#list-workflow-run-artifacts")
 def _list_artifacts(call: Call) -> ApiResponse:
     call.require_read("actions")
     conditions = [("repository_id = ?", call.repository["id"]), ("run_id = ?", call.number("run_id"))]
@@ -108,7 +108,7 @@ def _list_artifacts(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda row: _artifact_payload(call, row), "artifacts")
 
 
-@route("GET", "actions/artifacts/{artifact_id:int}/zip", "actions/artifacts#download-an-artifact")
+@Route("GET", "actions/artifacts/{artifact_id:int}/zip", "actions/artifacts#download-an-artifact")
 def download_artifact(call: Call) -> ApiResponse:
     """Redirect to the storage.
 
@@ -127,7 +127,7 @@ def download_artifact(call: Call) -> ApiResponse:
     return ApiResponse(302, None, {"location": f"{call.web}/_storage/{row['id']}"})
 
 
-@route("GET", "actions/runs/{run_id:int}", "actions/workflow-runs#get-a-workflow-run")
+@Route("GET", "actions/runs/{run_id:int}", "actions/workflow-runs#get-a-workflow-run")
 def _get_run(call: Call) -> ApiResponse:
     call.require_read("actions")
     return ApiResponse(200, run_payload(call, find_run(call)))
@@ -139,13 +139,13 @@ def find_run(call: Call) -> Row:
     return or_404(call.fetch(statement, call.repository["id"], call.number("run_id")))
 
 
-@route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
+@Route("GET", "actions/runs", "actions/workflow-runs#list-workflow-runs-for-a-repository")
 def list_runs(call: Call) -> ApiResponse:
     """List workflow runs, newest first; ``status`` is a status or a conclusion."""
     return _list_runs(call)
 
 
-@route("GET", "actions/workflows/{workflow_id}/runs", "actions/workflow-runs#list-workflow-runs-for-a-workflow")
+@Route("GET", "actions/workflows/{workflow_id}/runs", "actions/workflow-runs#list-workflow-runs-for-a-workflow")
 def list_runs_of_workflow(call: Call) -> ApiResponse:
     """List the runs of a workflow, newest first; ``created`` may be ``>=`` a timestamp."""
     path = f"{WORKFLOWS}{call.params['workflow_id']}"
@@ -166,7 +166,7 @@ def _list_runs(call: Call, *conditions: tuple[str, Any]) -> ApiResponse:
     return call.list_response(rows, lambda row: run_payload(call, row), "workflow_runs")
 
 
-@route("POST", "actions/runs/{run_id:int}/cancel", "actions/workflow-runs#cancel-a-workflow-run")
+@Route("POST", "actions/runs/{run_id:int}/cancel", "actions/workflow-runs#cancel-a-workflow-run")
 def _cancel_run(call: Call) -> ApiResponse:
     call.require("actions", AccessLevel.WRITE)
     row = find_run(call)
@@ -177,7 +177,7 @@ def _cancel_run(call: Call) -> ApiResponse:
     return ApiResponse(202, {})
 
 
-@route("GET", "actions/jobs/{job_id:int}/logs", "actions/workflow-jobs#download-job-logs-for-a-workflow-run")
+@Route("GET", "actions/jobs/{job_id:int}/logs", "actions/workflow-jobs#download-job-logs-for-a-workflow-run")
 def get_log(call: Call) -> ApiResponse:
     """Redirect to the storage, for any token that may read."""
     call.require_read("actions")
@@ -188,13 +188,13 @@ def get_log(call: Call) -> ApiResponse:
     return ApiResponse(302, None, {"location": f"{call.web}/_storage/logs/{row['id']}"})
 
 
-@route("GET", "/_storage/{id:int}", "", is_open=True)
+@Route("GET", "/_storage/{id:int}", "", is_open=True)
 def _get_archive(call: Call) -> ApiResponse:
     row = or_404(call.fetch("SELECT content FROM artifacts WHERE id = ?", call.number("id")))
     return _storage_response(call, "application/zip", row["content"])
 
 
-@route("GET", "/_storage/logs/{id:int}", "", is_open=True)
+@Route("GET", "/_storage/logs/{id:int}", "", is_open=True)
 def _get_stored_log(call: Call) -> ApiResponse:
     row = or_404(call.fetch("SELECT log FROM check_runs WHERE id = ? AND log IS NOT NULL", call.number("id")))
     return _storage_response(call, "text/plain; charset=utf-8", row["log"].encode())
@@ -207,7 +207,7 @@ def _storage_response(call: Call, kind: str, content: bytes) -> ApiResponse:
     return ApiResponse(200, headers={"content-type": kind}, content=content)
 
 
-@route("POST", "actions/workflows/{workflow_id}/dispatches", "actions/workflows#create-a-workflow-dispatch-event")
+@Route("POST", "actions/workflows/{workflow_id}/dispatches", "actions/workflows#create-a-workflow-dispatch-event")
 def dispatch_workflow(call: Call) -> ApiResponse:
     """Store the start of a workflow, and its run, which waits for a runner forever."""
     call.require("actions", AccessLevel.WRITE)

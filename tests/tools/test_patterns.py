@@ -39,7 +39,7 @@ LOCAL_NAMES = {
     "accord_sandbox.repositories._rules_of": [
         {"pattern": f"^refs/heads/{repositories._expression('accord/**/x*', 'main')}$"}
     ],
-    "accord_sandbox.calls.register": [
+    "accord_sandbox.calls.__call__": [
         {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
     ],
 }
