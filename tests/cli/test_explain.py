@@ -48,6 +48,7 @@ def test_without_a_code_all_are_listed(accord: Accord) -> None:
 def test_a_misspelt_code_leads_to_the_nearest(accord: Accord) -> None:
     refused = accord("explain", "scope-emtpy")
     assert (refused.code, "Did you mean `scope-empty`?" in refused.err) == (2, True)
+    assert "Of `accord classify`, pass the `cause`, not the rule." in accord("explain", "http-429").err
 
 
 def test_a_broken_document_names_the_command_that_explains(accord: Accord) -> None:

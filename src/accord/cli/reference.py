@@ -135,7 +135,8 @@ def explain(given: _ExplainArguments) -> None:
     code = code if code is None or code in known else code.lower().replace("_", "-")  # as JSON has those of handoffs
     if code is not None and code not in known:
         message = f"Unknown code `{code}`. {did_you_mean(code, known)}".rstrip()
-        raise WrongUsage(message, hint="`accord explain` lists all codes.")
+        hint = "`accord explain` lists all codes. Of `accord classify`, pass the `cause`, not the rule."
+        raise WrongUsage(message, hint=hint)
     chosen = known[code] if code is not None else [one for found in known.values() for one in found]
     if given.is_json:
         print_json({"codes": [asdict(explanation) for explanation in chosen]})
