@@ -21,10 +21,14 @@ is_done() { [ -e "$done" ] && [ -x "$home/env/bin/python" ]; }
 mkdir -p -- "$home"
 exec 9> "$home/lock" # the lock ends with this process and its children, even if they are killed
 wait_for_lock='import fcntl, signal; signal.alarm(300); fcntl.flock(9, fcntl.LOCK_EX)' # macOS has no program flock
-if command -v python3 >/dev/null && ! python3 -I -c "$wait_for_lock"; then # without Python, uv.sh ends the set-up
-    echo "::error::Another set-up of accord in $home has not ended for 5 minutes. End it and run this job again." >&2
-    exit 1
-fi
+code=0
+! command -v python3 >/dev/null || python3 -I -c "$wait_for_lock" || code=$? # without Python, uv.sh ends the set-up
+case $code in
+    0) ;;
+    142) why="Another set-up of accord in $home has not ended for 5 minutes. End it and run this job again." ;; # SIGALRM
+    *) why="The file $home/lock cannot be locked. Put RUNNER_TEMP, or ACCORD_HOME if it is set, on a local disk." ;;
+esac
+[ "$code" = 0 ] || { echo "::error::$why" >&2; exit 1; }
 leave() {
     [ -e "$done" ] ||
         echo "::error::accord could not be set up. Behind a proxy or a mirror, set HTTPS_PROXY or PIP_INDEX_URL." >&2

@@ -144,6 +144,18 @@ def test_a_killed_set_up_does_not_delay_the_next(site: Site) -> None:
     assert site.asked_of_uv() == ["export", "venv", "export", "venv", "pip"]
 
 
+@pytest.mark.parametrize(
+    ("end", "why"), [("kill -ALRM $$", "has not ended for 5 minutes"), ("exit 1", "lock cannot be locked")]
+)
+def test_a_set_up_without_its_lock_says_why(site: Site, tmp_path: Path, end: str, why: str) -> None:
+    program = tmp_path / "bin/python3"
+    program.parent.mkdir()
+    program.write_text(f"#!/usr/bin/env bash\n{end}\n")
+    program.chmod(0o755)
+    code, _, err = site.run("setup.sh", PATH=f"{program.parent}:{os.environ['PATH']}")
+    assert (code, why in err, site.asked_of_uv()) == (1, True, [])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["export", "venv", "pip"])
 def test_a_failed_set_up_explains_itself_and_can_be_repeated(step: str, site: Site) -> None:
