@@ -148,6 +148,16 @@ def test_pushed_sessions_and_texts_that_look_like_tokens_are_a_warning_each_time
     assert run.outputs() == outputs
 
 
+@pytest.mark.parametrize("text", [SECRET, f"{SECRET[:9]}\n{SECRET[9:]}"])
+def test_a_secret_of_the_job_that_publishes_is_not_pushed(run: Run, text: str) -> None:
+    before = run.workshop.commits()
+    run.leave(transcript(DONE), files={"settings.py": f"KEY = '{text}'\n", **NEW})
+    outputs = run.outputs()
+    assert re.search(r"settings\.py. contains a secret of the job\.", outputs["error-summary"])
+    assert (outputs["changes-made"], outputs["error-recovery"]) == ("false", "manual")
+    assert run.workshop.commits() == before
+
+
 def test_a_secret_that_only_the_registry_declares_reaches_no_output(run: Run) -> None:
     run.leave(transcript("It is correct-zebra-battery."), files={}, secret_names=["QWEN_PAT"])
     outputs = run.outputs(environment={"QWEN_PAT": "correct-zebra-battery"})

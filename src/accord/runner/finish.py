@@ -256,6 +256,7 @@ class _FinishedRun(Frozen):
             record.merged,
             record.pushed.get(f"origin/{short_name(context.pr_ref)}", ""),
             options.log,
+            options.redact,
         )
 
 

@@ -44,7 +44,7 @@ from accord.git.patch_text import header_names, marker_findings
 from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, some_of
 from accord.git.program import Git, file_at, is_ancestor
-from accord.git.secrets import paths_with_tokens
+from accord.git.secrets import paths_with_tokens, refuse_secrets
 from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, read_commit
@@ -81,6 +81,7 @@ class Publication(Frozen):
     merged: tuple[str, ...] = ()  # commits of elsewhere that the agent's work has, newest first, as it says
     pushed: str = ""  # the agent's own commit that it pushed to the branch, as it says
     log: OperationLog = field(default_factory=OperationLog)
+    redact: Redactor = field(default_factory=Redactor)  # knows the secrets of this job, which are never pushed
 
 
 class NotPublished(Refused):
@@ -317,6 +318,7 @@ class _Publisher(Frozen):
         """Return the result of a push before it is done. Raises NotPublished for what must not be pushed."""
         git = self.git
         changes = own_changes(git, before, commit)
+        refuse_secrets(git, changes, self.work.redact.values)
         links = escaping_links(git, before, commit)
         checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
