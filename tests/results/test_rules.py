@@ -349,6 +349,7 @@ COMPLETE = {
 REVIEWS = {
     "approval": approve(),
     "approval with a warning": approve(warn("a.py")),
+    "approval with a warning in a list": approve(comment("a.py", 1, "- **[Warning]** It may be slow.")),
     "approval with the heading of a warning": approve(comment("a.py", 1, "### [Warning] It may be slow.")),
     "finding and warning": needs_changes(comment("a.py", 3), warn("a.py")),
     **{f"finding, {name}": needs_changes(comment("a.py", 1, text)) for name, text in COMPLETE.items()},

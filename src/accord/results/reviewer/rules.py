@@ -23,7 +23,7 @@ _PARTS = vocabulary_of(
 )
 _NAMES = {"what": "What", "why": "Why", "fix": "Fix"}
 _SUGGESTION = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*suggestion\b", re.MULTILINE)
-_WARNING = re.compile(r"(?<!\s)\s*(?:#{1,6} )?(?:\*\*|__)?\[warning\]", re.IGNORECASE)
+_WARNING = re.compile(r"(?<!\s)\s*(?:(?:#{1,6}|[-*+]) )?(?:\*\*|__)?\[warning\]", re.IGNORECASE)
 _NO_FILE = re.compile(r"^(?:\s*$|/|[A-Za-z]:[\\/])|(?:^|[\\/])(?:\.\.[\\/]|\.{0,2}$)")
 _ROOT = re.compile(
     r"(?:(?:/(?:home|Users)/runner/work|/[^\n]*?/_work|/__w|[A-Za-z]:[\\/]a)[\\/]([^\\/\n]+)[\\/]\1|/github/workspace)[\\/]"
