@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from accord.core.clock import Clock, SystemClock
-from accord_sandbox.database import Row, SqlConnection, fetch
+from accord_sandbox.database import Row, SqlConnection, fetch, find_repository
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
 from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
@@ -99,13 +99,10 @@ class Grant:
 
     def may_comment(self, *, pull: bool = False) -> bool:
         """Tell whether the actor may open issues and comment: any signed-in reader, any token with the permission."""
-        return self._may_talk(("issues", "pull_requests") if pull else ("issues",))
+        return self.may_talk("issues", *(["pull_requests"] if pull else []))
 
-    def may_review(self) -> bool:
-        """Tell whether the actor may review: any signed-in reader, any token with ``pull_requests: write``."""
-        return self._may_talk(("pull_requests",))
-
-    def _may_talk(self, areas: Sequence[str]) -> bool:
+    def may_talk(self, *areas: str) -> bool:
+        """Tell whether the actor may write there what a reader may: any token that may write in one of the areas."""
         if self.actor is None or self.role < AccessLevel.READ:
             return False
         granted = any(self.actor.permissions.get(area) in ("write", "admin") for area in areas)
@@ -193,9 +190,7 @@ class Call:
     @cached_property
     def repository(self) -> Row:
         """The repository of the path; a 404 when this token cannot see it."""
-        row = self.fetch(
-            "SELECT * FROM repositories WHERE full_name = ?", f"{self.params['owner']}/{self.params['repo']}"
-        )
+        row = find_repository(self.db, f"{self.params['owner']}/{self.params['repo']}")
         if row is None or not grant_of(self.db, self.actor, row).sees:
             raise not_found()
         return row

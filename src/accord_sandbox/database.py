@@ -10,7 +10,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -54,17 +54,13 @@ class Database:
             hint = "Free space on the disk." if "full" in str(error) else _HINT
             raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=hint) from error
 
-    @contextmanager
-    def reading(self) -> Iterator[SqlConnection]:
+    def reading(self) -> AbstractContextManager[SqlConnection]:
         """Give a consistent view: later commits of other processes are invisible in it."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self) -> Iterator[SqlConnection]:
+    def writing(self) -> AbstractContextManager[SqlConnection]:
         """Give the right to write; commit at the end, roll back after an exception."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        return self._transaction("BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Close the file."""
@@ -86,12 +82,8 @@ class Database:
 @contextmanager
 def open_snapshot(directory: Path) -> Iterator[SqlConnection]:
     """Give a consistent view of the sandbox in a directory."""
-    database = Database(directory)
-    try:
-        with database.reading() as connection:
-            yield connection
-    finally:
-        database.close()
+    with closing(Database(directory)) as database, database.reading() as connection:
+        yield connection
 
 
 def _file_in(directory: Path) -> Path:

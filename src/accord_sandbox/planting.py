@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import parse_timestamp
@@ -47,11 +47,17 @@ def plant_seed(db: SqlConnection, storage: GitStorage, seed: Seed | None, home: 
     home = home or (repositories[0].name if repositories else HOME)
     ensure_repository(db, home, now)
     set_meta(db, "home", home)
-    _insert_token(db, TOKEN, MAINTAINER, "user", {}, None, now)
-    _insert_token(db, STRANGER_TOKEN, STRANGER, "user", {}, None, now)
-    _insert_token(db, INSTALLATION_TOKEN, BOT, "installation", INSTALLATION_PERMISSIONS, [home], now)
-    for entry in seed.tokens if seed else ():
-        _insert_token(db, entry.token, entry.login, entry.kind, entry.permissions, entry.repositories, now)
+    tokens: list[tuple[str, str, str, Mapping[str, str], list[str] | None]] = [
+        (TOKEN, MAINTAINER, "user", {}, None),
+        (STRANGER_TOKEN, STRANGER, "user", {}, None),
+        (INSTALLATION_TOKEN, BOT, "installation", INSTALLATION_PERMISSIONS, [home]),
+    ]
+    more = seed.tokens if seed else ()
+    tokens += [(each.token, each.login, each.kind, each.permissions, each.repositories) for each in more]
+    for token, login, kind, permissions, reach in tokens:
+        names = None if reach is None else json.dumps([name.lower() for name in reach])
+        values = (token, _account(db, login, now), kind, json.dumps(permissions), names)
+        db.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", values)
 
 
 def use_as_home(db: SqlConnection, full_name: str, now: float) -> None:
@@ -89,20 +95,6 @@ def _account(db: SqlConnection, login: str, now: float, kind: str = "User") -> i
         return int(row["id"])
     kind = "Bot" if login.endswith("[bot]") else kind
     return insert(db, "users", {"login": login, "type": kind, "created_at": now})
-
-
-def _insert_token(
-    db: SqlConnection,
-    token: str,
-    login: str,
-    kind: str,
-    permissions: Mapping[str, str],
-    reach: Sequence[str] | None,
-    now: float,
-) -> None:
-    repositories = None if reach is None else json.dumps([name.lower() for name in reach])
-    values = (token, _account(db, login, now), kind, json.dumps(permissions), repositories)
-    db.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", values)
 
 
 def _wrong(problem: str, hint: str = "") -> WrongUsage:

@@ -47,7 +47,9 @@ def _get_pull(call: Call) -> ApiResponse:
 @Route("POST", "pulls", "pulls/pulls#create-a-pull-request", creates=True)
 def _create_pull(call: Call) -> ApiResponse:
     call.check_writable()
-    call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
+    call.permit(
+        call.grant.may_talk("pull_requests") and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE)
+    )
     check_pulls_allowed(call, Refusal(403, "GitHub Actions is not permitted to create or approve pull requests."))
     title, body = checked_title(call.fields.get("title"), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
@@ -67,7 +69,7 @@ def update_pull(call: Call) -> ApiResponse:
     """Change title, body, state and base; REST cannot change the draft state."""
     pull = find_pull(call)
     call.check_writable()
-    own = pull["author_id"] == call.user.user_id and call.grant.may_review()
+    own = pull["author_id"] == call.user.user_id and call.grant.may_talk("pull_requests")
     call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)

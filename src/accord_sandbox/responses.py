@@ -35,24 +35,15 @@ class ApiResponse:
     content: bytes | None = None
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """A refusal by GitHub. Raised anywhere below a handler; the transaction is undone."""
 
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        errors: Sequence[Mapping[str, Any] | str] = (),
-        docs: str = "",
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.errors = list(errors)
-        self.docs = docs
-        self.headers = dict(headers or {})
+    status: int
+    message: str
+    errors: Sequence[Mapping[str, Any] | str] = field(default=(), kw_only=True)
+    docs: str = field(default="", kw_only=True)
+    headers: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     def to_response(self, route_docs: str) -> ApiResponse:
         """Return the response that GitHub sends, with the route's documentation unless this refusal names its own."""

@@ -176,7 +176,7 @@ def _reviewable_pull(call: Call) -> Row:
     """Return the pull request of the path; refuse a caller who may not review it."""
     pull = find_pull(call)
     call.check_writable()
-    call.permit(call.grant.may_review())
+    call.permit(call.grant.may_talk("pull_requests"))
     call.check_unlocked(pull, "pull_requests")
     return pull
 
@@ -192,7 +192,7 @@ def _find_review(call: Call) -> tuple[Row, Row]:
 def _own_review(call: Call) -> tuple[Row, Row]:
     pull, review = _find_review(call)
     call.check_writable()
-    call.permit(review["author_id"] == call.user.user_id and call.grant.may_review())
+    call.permit(review["author_id"] == call.user.user_id and call.grant.may_talk("pull_requests"))
     return pull, review
 
 

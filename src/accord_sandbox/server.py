@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -101,15 +101,12 @@ def serving(
     """
     settings = settings or SandboxSettings()
     directory = directory.absolute()  # git runs elsewhere
-    store = Database(directory)
-    try:
+    with closing(Database(directory)) as store:
         application = Application(store, settings)
         running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp(), creates=creates)
         with open_listener(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             yield RunningSandbox(url, TOKEN, home, application, store, running_seed)
-    finally:
-        store.close()
 
 
 def has_other_content(directory: Path, seed: Path) -> bool:

@@ -30,9 +30,8 @@ from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category
 from accord.results.status import is_work_item, item_state, status_if_clear, type_findings
-from accord.starts.models import ACTIVE, PLAN_LABEL, StatusRow
+from accord.starts.models import ACTIVE, NOUNS, PLAN_LABEL, StatusRow
 
-_NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
 _PRIORITIES = ("priority:high", "priority:medium", "priority:low")
 _KINDS: dict[str, NeedKind] = {
     "checks-not-approved": "approval",
@@ -287,7 +286,7 @@ def _closing_sentence(pull: BoardPull, items: str) -> str:
 
 def _running_entry(facts: BoardRepository, entry: Entry, row: StatusRow) -> Entry:
     agent = f" by {row.agent}" if row.agent else ""
-    why = f"{_NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
+    why = f"{NOUNS[row.work]}{agent}" + (f", asked for by {row.by}" if row.by else "")
     url = facts.address.run_page(row.run) or f"{facts.address.page}/issues/{entry.id.removeprefix('#')}"
     return replace(entry, kind="run", why=why, since=time_of(row.since), url=url, cost=row.cost)
 

@@ -29,6 +29,7 @@ class Trigger(StrEnum):
 Work = Literal["plan", "implement", "review"]
 """The kinds of work that can be started."""
 
+NOUNS: Mapping[Work, str] = {"plan": "plan", "implement": "implementation", "review": "review"}
 WORKFLOWS: Mapping[Work, str] = {work: f"accord-{work}.yml" for work in ("plan", "implement", "review")}
 ITEM_INPUT: Mapping[Work, str] = {"plan": "item", "implement": "work-item", "review": "pull"}
 """The input of each workflow that names its issue or pull request."""

@@ -19,12 +19,11 @@ from accord.core.frozen import Frozen
 from accord.files.yaml import read_mapping
 from accord.github.comments import Comment
 from accord.github.models import Identity, Issue
-from accord.starts.models import ItemStatus, StatusRow, Tick
+from accord.starts.models import NOUNS, ItemStatus, StatusRow, Tick
 from accord.text.markdown import as_code, table
 from accord.text.markers import find_markers, write_marker
 
 MARKER = "status"
-_NOUNS = {"plan": "plan", "implement": "implementation", "review": "review"}
 _STATES = {
     "queued": "is starting",
     "running": "is running",
@@ -81,7 +80,7 @@ def write_body(status: ItemStatus, number: int, page: str) -> str:
     earlier = status.rows[-2::-1]
     if earlier:
         rows = [
-            [_link(_NOUNS[row.work], row, page), _time(row), _SIGNS[row.state], row.result, row.cost] for row in earlier
+            [_link(NOUNS[row.work], row, page), _time(row), _SIGNS[row.state], row.result, row.cost] for row in earlier
         ]
         parts.append(table(["Earlier", "Since (UTC)", "", "Result", "Cost"], rows))
     return "\n\n".join([*(parts or ["accord has not started anything here yet."]), marker])
@@ -92,7 +91,7 @@ def _headline(row: StatusRow, page: str) -> str:
     agent = f" with the agent {as_code(row.agent)}" if row.agent else ""
     run = f" ({_link('run', row, page)})" if row.run else ""
     lines = [
-        f"{_SIGNS[row.state]} **accord: the {_NOUNS[row.work]} {_STATES[row.state]}**{run}.",
+        f"{_SIGNS[row.state]} **accord: the {NOUNS[row.work]} {_STATES[row.state]}**{run}.",
         f"Since {_time(row)} UTC{who}{agent}.",
         row.result,
         f"Next: {row.next_step}" if row.next_step else "",
