@@ -102,7 +102,9 @@ def diff_between(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ..
     """Return the changes from one commit (or tree) to another, in git's order."""
     output = bare.git(*_ARGUMENTS, old, new)
     entries, rest = _raw_entries(output)
-    sections = _sections(rest)
+    # lines of hunks begin with their mark, so they cannot look like a header
+    starts = [found.start() for found in re.finditer(rb"^diff --git ", rest, re.MULTILINE)]
+    sections = (rest[start:end] for start, end in zip(starts, [*starts[1:], len(rest)], strict=True))
     changes, lines, size = [], 0, 0
     for letter, blob, paths in entries:
         raw = next(sections, b"") + (next(sections, b"") if letter == "T" else b"")
@@ -127,13 +129,6 @@ def _raw_entries(output: bytes) -> tuple[list[tuple[str, str, list[str]]], bytes
             paths.append(path.decode(errors="replace"))
         entries.append((letter, old if letter == "D" else new, paths))
     return entries, output.removeprefix(b"\0")
-
-
-def _sections(text: bytes) -> Iterator[bytes]:
-    """Cut a diff into files. Lines of hunks begin with their mark, so they cannot look like a header."""
-    starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        yield text[start:end]
 
 
 def _file_diff(letter: str, blob: str, paths: list[str], raw: bytes) -> FileDiff:

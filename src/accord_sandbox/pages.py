@@ -150,16 +150,6 @@ def _diff_rows(
     return rows
 
 
-def _closing_pulls(look: Look, repository_id: int, number: int) -> list[Row]:
-    """Return the pull requests that close an issue when they are merged, or did."""
-    rows = look.all(
-        "SELECT * FROM items WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number",
-        repository_id,
-        f"%{number}%",
-    )
-    return [row for row in rows if number in closed_numbers(row["body"], row["full_name"])]
-
-
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BOXES = {"[ ] ": "", "[x] ": " checked", "[X] ": " checked"}
 
@@ -275,6 +265,8 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
     row = found[0]
     numbers = closed_numbers(row["body"], row["full_name"]) if row["is_pull"] else []
     closes = [closed for number in numbers for closed in look.all(statement, row["repository_id"], number)]
+    mentioning = "SELECT * FROM items WHERE repository_id = ? AND is_pull = 1 AND body LIKE ? ORDER BY number"
+    pulls = look.all(mentioning, row["repository_id"], f"%{row['number']}%")
     near = "SELECT items.* FROM dependencies JOIN items ON id = {} WHERE {} = ? ORDER BY dependencies.rowid"
     page = {
         **frame,
@@ -285,7 +277,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
             "SELECT login FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", row["id"]
         ),
         "talk": look.all("SELECT * FROM item_comments WHERE issue_id = ? ORDER BY created_at, id", row["id"]),
-        "pulls": _closing_pulls(look, row["repository_id"], row["number"]),
+        "pulls": [each for each in pulls if row["number"] in closed_numbers(each["body"], each["full_name"])],
         "closes": closes,
         "blocked_by": look.all(near.format("blocker_id", "blocked_id"), row["id"]),
         "blocking": look.all(near.format("blocked_id", "blocker_id"), row["id"]),

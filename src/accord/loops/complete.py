@@ -25,7 +25,6 @@ from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE, Situation
 from accord.loops.reviews import Opinion, is_approved
-from accord.text.markers import find_markers
 from accord.text.outline import tasks
 
 ANNOUNCED = "announced"
@@ -82,13 +81,6 @@ def _check_head(facts: KeepaliveFacts, situation: Situation, done: str) -> LoopD
     if not facts.pull.is_mergeable:
         return decision_for("tasks-complete", f"{done}. It conflicts with its base.")
     return None
-
-
-def was_announced(gathered: Gathered) -> bool:
-    """Tell whether a comment of ours told a person that this very head can be merged."""
-    comments = gathered.context.store(gathered.loop.name).own_comments
-    heads = (fields.get("head") for comment in comments for fields in find_markers(comment.body, ANNOUNCED))
-    return gathered.pull.head_sha in heads
 
 
 def start_review(gathered: Gathered, decision: LoopDecision) -> LoopDecision:

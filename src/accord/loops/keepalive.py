@@ -17,12 +17,12 @@ from accord.github.pulls import closing_references
 from accord.loops.checks import appendix as checks_appendix
 from accord.loops.checks import check_settled, read_checks, read_logs, rerun_lost
 from accord.loops.complete import (
+    ANNOUNCED,
     KeepaliveFacts,
     announce,
     decide_complete,
     start_review,
     update_branch,
-    was_announced,
 )
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_labels, read_state, read_text
 from accord.loops.models import LoopDecision, PendingEffects, decision_for
@@ -48,6 +48,7 @@ from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
 from accord.runner.models import RunOutputs
 from accord.text.criteria import criteria_boxes, posted_text, with_item_ticks
+from accord.text.markers import find_markers
 from accord.text.outline import bot_controls, tasks, with_ticks
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
@@ -176,9 +177,11 @@ def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
 
 
 def _read_state(gathered: Gathered) -> Gathered:
-    """Read the state, and from the same comments whether this head was announced."""
+    """Read the state, and from the same comments whether a person was told that this very head can be merged."""
     gathered = read_state(gathered)
-    return gathered.with_facts(is_announced=was_announced(gathered))
+    comments = gathered.context.store(gathered.loop.name).own_comments
+    heads = {fields.get("head") for comment in comments for fields in find_markers(comment.body, ANNOUNCED)}
+    return gathered.with_facts(is_announced=gathered.pull.head_sha in heads)
 
 
 def _read_item(gathered: Gathered) -> Gathered:

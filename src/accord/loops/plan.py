@@ -30,7 +30,7 @@ from accord.loops.models import (
 )
 from accord.loops.outputs import texts_in
 from accord.loops.questions import FactsT, with_state
-from accord.loops.state import promises_more
+from accord.loops.state import CONTINUES
 from accord.loops.texts import digest
 from accord.runner.models import RunOutputs
 
@@ -53,13 +53,14 @@ def next_state(
 ) -> LoopState | None:
     """Return the state after a decision not to run; None where nothing changes that people read."""
     settled = settled_state(with_state(facts, state))
-    noted, promises = with_notice(settled, decision), promises_more(settled)
+    noted, shown = with_notice(settled, decision), settled.notice
+    promises = settled.running is None and shown is not None and shown.action in CONTINUES
     is_lost = state.running is not None and settled.running is None
     if NEEDS_HUMAN in decision.add_labels or is_lost:
         return noted
     if decision.reason in PERSONS_STOP:
         return noted if promises else None
-    waits_for_approval = promises and settled.notice is not None and settled.notice.reason in APPROVALS
+    waits_for_approval = promises and shown is not None and shown.reason in APPROVALS
     return noted if noted != settled and (decision.reason in APPROVALS or waits_for_approval) else None
 
 

@@ -53,7 +53,9 @@ _TITLES = {
 _DUE = {"run": "The next run is due", "fix": "The next fix is due"}
 """Titles while no run is in progress: one ended, and the next has not begun."""
 
-_CONTINUES = ("run", "fix", "review", "wait", "defer")
+CONTINUES = ("run", "fix", "review", "wait", "defer")
+"""Actions after which the loop continues by itself."""
+
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
@@ -164,11 +166,6 @@ def parse_state(text: str, loop: str) -> LoopState | None:
     except ValidationError:
         return None
     return state if state.loop == loop else None
-
-
-def promises_more(state: LoopState) -> bool:
-    """Tell whether the comment says that the loop continues by itself, though no run is in progress."""
-    return state.running is None and state.notice is not None and state.notice.action in _CONTINUES
 
 
 def with_notice(
