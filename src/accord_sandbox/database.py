@@ -10,7 +10,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -54,13 +54,17 @@ class Database:
             hint = "Free space on the disk." if "full" in str(error) else _HINT
             raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=hint) from error
 
-    def reading(self) -> AbstractContextManager[SqlConnection]:
+    @contextmanager
+    def reading(self) -> Iterator[SqlConnection]:
         """Give a consistent view: later commits of other processes are invisible in it."""
-        return self._transaction("BEGIN")
+        with self._transaction("BEGIN") as connection:
+            yield connection
 
-    def writing(self) -> AbstractContextManager[SqlConnection]:
+    @contextmanager
+    def writing(self) -> Iterator[SqlConnection]:
         """Give the right to write; commit at the end, roll back after an exception."""
-        return self._transaction("BEGIN IMMEDIATE")
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
 
     def close(self) -> None:
         """Close the file."""

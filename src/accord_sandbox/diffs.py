@@ -58,7 +58,6 @@ class FileDiff:
     previous: str | None  # old path of a renamed one
     status: str
     blob: str
-    raw: bytes
     patch: str | None = None  # None for binaries
     additions: int = 0
     deletions: int = 0
@@ -138,12 +137,12 @@ def _file_diff(letter: str, blob: str, paths: list[str], raw: bytes) -> FileDiff
     if first is None:
         if letter == "M" and b"\nold mode " in raw and b"\nindex " not in raw:
             status = "changed"
-        return FileDiff(paths[-1], previous, status, blob, raw)
+        return FileDiff(paths[-1], previous, status, blob)
     body = raw[first.start() :].removesuffix(b"\n")
     hunks = tuple(_hunks(body))
     marks = [line.mark for hunk in hunks for line in hunk.lines]
     patch = body.decode(errors="replace")
-    return FileDiff(paths[-1], previous, status, blob, raw, patch, marks.count("+"), marks.count("-"), hunks)
+    return FileDiff(paths[-1], previous, status, blob, patch, marks.count("+"), marks.count("-"), hunks)
 
 
 def _hunks(body: bytes) -> Iterator[Hunk]:

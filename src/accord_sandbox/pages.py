@@ -53,11 +53,6 @@ class Look:
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)
 
-    @property
-    def state(self) -> str:
-        """The state of the items that a list shows."""
-        return "closed" if self.query.get("state") == "closed" else "open"
-
     def all(self, statement: str, *values: Any) -> list[Row]:
         """Return all rows."""
         return self.db.execute(statement, values).fetchall()
@@ -235,7 +230,8 @@ def _repositories(look: Look, _names: dict[str, str]) -> _Page:
 def _list(look: Look, names: dict[str, str]) -> _Page:
     """Return the page with the items of a tab, newest first; one of the seed without branches is among the issues."""
     frame = _frame(look, names, names.get("tab", "issues"))
-    state, number, is_code = look.state, look.query.get("page", "1"), frame["tab"] == "pulls"
+    state = "closed" if look.query.get("state") == "closed" else "open"
+    number, is_code = look.query.get("page", "1"), frame["tab"] == "pulls"
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
     rows = look.all(
         "SELECT items.*, draft, merged_at, base_ref, head_ref,"

@@ -90,10 +90,6 @@ class _UsageWindow:
     def reset(self) -> float:
         return self.start + self.seconds
 
-    @property
-    def remaining(self) -> int:
-        return max(0, self.limit - self.used)
-
 
 class Meter:
     """The counters of all tokens."""
@@ -108,22 +104,16 @@ class Meter:
 
     def check(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Refuse a request over a limit before it is carried out."""
-        if not self._is_on:
-            return
-        primary = self._window(actor, load.resource, now)
-        if primary.remaining == 0:
-            raise primary_refusal(actor, math.ceil(primary.reset), load.resource, primary.limit)
-        for name, cost in _secondary_costs(load):
+        for name, cost in self._costs(load).items():
             window = self._window(actor, name, now)
+            if window.used + cost > window.limit and name == load.resource:
+                raise primary_refusal(actor, math.ceil(window.reset), name, window.limit)
             if window.used + cost > window.limit:
                 raise secondary_refusal(403, max(1, math.ceil(window.reset - now)))
 
     def count(self, actor: TokenOwner | None, load: Load, now: float) -> None:
         """Count a request that was let through."""
-        if not self._is_on:
-            return
-        self._window(actor, load.resource, now).used += 1
-        for name, cost in _secondary_costs(load):
+        for name, cost in self._costs(load).items():
             self._window(actor, name, now).used += cost
 
     def headers(self, actor: TokenOwner | None, resource: str, now: float) -> dict[str, str]:
@@ -133,17 +123,17 @@ class Meter:
         window = self._window(actor, resource, now)
         return _rate_headers(resource, window.limit, min(window.used, window.limit), math.ceil(window.reset))
 
+    def _costs(self, load: Load) -> dict[str, int]:
+        """Return what a request takes of each budget, the primary one first; nothing where limits are off."""
+        content = {"content-minute": 1, "content-hour": 1} if load.creates else {}
+        return {load.resource: 1, "points": load.points, **content} if self._is_on else {}
+
     def _window(self, actor: TokenOwner | None, name: str, now: float) -> _UsageWindow:
         key = (actor.token if actor else "", name)
         window = self._windows.get(key)
         if window is None or now >= window.reset:
             window = self._windows[key] = _UsageWindow(*_window_size(self._limits, actor, name), start=now)
         return window
-
-
-def _secondary_costs(load: Load) -> list[tuple[str, int]]:
-    costs = [("points", load.points)]
-    return [*costs, ("content-minute", 1), ("content-hour", 1)] if load.creates else costs
 
 
 def _window_size(limits: RateLimits, actor: TokenOwner | None, name: str) -> tuple[int, float]:
