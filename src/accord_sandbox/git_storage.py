@@ -208,12 +208,9 @@ class BareRepository:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        return older in self._parents(newer) or is_ancestor(self.git, older, newer)
-
-    def _parents(self, commit: str) -> list[str]:
-        (found,) = self.objects(commit)
-        lines = found.content.partition(b"\n\n")[0].decode(errors="replace").split("\n") if found else []
-        return [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
+        (found,) = self.objects(newer)
+        head = found.content.partition(b"\n\n")[0].split(b"\n") if found else []
+        return f"parent {older}".encode() in head or is_ancestor(self.git, older, newer)
 
     def entries(self, tree: str, *, is_deep: bool = False) -> list[StoredEntry]:
         """Return the entries of a tree and, if it ``is_deep``, of those below. Raises GitFailed."""

@@ -197,11 +197,6 @@ class LiveBoard:
         return self._shown.snapshot
 
     @property
-    def version(self) -> int:
-        """How often the content changed."""
-        return self._shown.version
-
-    @property
     def mark(self) -> str:
         """A word for the content: another one after each change, and in each process."""
         return f"{self._start}-{self._shown.version}"

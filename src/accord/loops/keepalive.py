@@ -177,7 +177,7 @@ def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
 
 
 def _read_state(gathered: Gathered) -> Gathered:
-    """Read the state, and from the same comments whether a person was told that this very head can be merged."""
+    """Read the state, and from the same comments whether this very head was announced."""
     gathered = read_state(gathered)
     comments = gathered.context.store(gathered.loop.name).own_comments
     heads = {fields.get("head") for comment in comments for fields in find_markers(comment.body, ANNOUNCED)}

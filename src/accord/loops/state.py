@@ -125,12 +125,14 @@ class StateStore(StoredDocument[LoopState]):
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""
-        body, clock = self._body(stored), self.clock
+        state, link, clock = stored.value, stored.link, self.clock
+        page = self.github.run_page(state.started_run) if state.started_run else ""
+        body = write_comment(state, self.pull, *((link.sha, link.tree) if link else ("", "")), page)
         show = partial(
             show_comment, self.github, self.pull, body, find=self._our_comments, is_ours=self.is_ours, clock=clock
         )
         known = self._our_comments() if self.comments is None else self.comments
-        pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 and not known else ()
+        pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if state.revision > 1 and not known else ()
         for _ in attempts(self.clock, pauses):  # the first writer gets time to create it
             if known := known or self._our_comments():
                 break
@@ -143,11 +145,6 @@ class StateStore(StoredDocument[LoopState]):
         self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))
         ours = (comment for comment in self.own_comments if read_view(comment.body, self.loop, self.pull))
         return tuple(sorted(ours, key=lambda comment: comment.id))
-
-    def _body(self, stored: Stored[LoopState]) -> str:
-        commit, tree = (stored.link.sha, stored.link.tree) if stored.link else ("", "")
-        page = self.github.run_page(stored.value.started_run) if stored.value.started_run else ""
-        return write_comment(stored.value, self.pull, commit, tree, page)
 
 
 def read_view(body: str, loop: str, pull: int) -> StateView | None:

@@ -216,21 +216,14 @@ def repeated_runs(runs: Iterable[PublicRecord]) -> int:
 
 def results_of(pulls: Iterable[Pull], since: datetime) -> Results:
     """Return what became of pull requests; one that ended before the period is not counted."""
-    merged = closed = pending = 0
-    hours = []
-    for pull in pulls:
-        if pull.merged_at is not None:
-            merged += pull.merged_at >= since
-            if pull.created_at is not None and pull.merged_at >= since:
-                hours.append((pull.merged_at - pull.created_at).total_seconds() / 3600)
-        elif pull.state == "closed":
-            closed += pull.closed_at is None or pull.closed_at >= since
-        else:
-            pending += 1
-    if not hours:
-        return Results(merged, closed, pending)
-    p90 = sorted(hours)[math.ceil(0.9 * len(hours)) - 1]  # the nearest rank
-    return Results(merged, closed, pending, round(median(hours), 2), round(p90, 2))
+    listed = list(pulls)
+    merged = [(one.created_at, one.merged_at) for one in listed if one.merged_at and one.merged_at >= since]
+    others = [one for one in listed if one.merged_at is None]
+    closed = sum(one.state == "closed" and (one.closed_at is None or one.closed_at >= since) for one in others)
+    counts = (len(merged), closed, sum(one.state != "closed" for one in others))
+    hours = sorted((end - begin).total_seconds() / 3600 for begin, end in merged if begin)
+    p90 = math.ceil(0.9 * len(hours)) - 1  # the nearest rank
+    return Results(*counts, round(median(hours), 2), round(hours[p90], 2)) if hours else Results(*counts)
 
 
 def unknowns_of(runs: Sequence[PublicRecord]) -> list[str]:

@@ -73,10 +73,6 @@ def _number(payload: Mapping[str, Any], place: str) -> int:
     return number
 
 
-def _text(payload: Mapping[str, Any], place: str) -> str:
-    return str(_value(payload, place, str))
-
-
 def _time(payload: Mapping[str, Any], place: str) -> datetime:
     value = _value(payload, place, str, int)
     try:
@@ -98,7 +94,7 @@ def check_repository(payload: Mapping[str, Any], repository: str) -> None:
 
 
 def _sender(payload: Mapping[str, Any]) -> dict[str, Any]:
-    login = _text(payload, "/sender/login")
+    login = _value(payload, "/sender/login", str)
     return {"sender": login, "is_bot": payload["sender"].get("type") == "Bot" or login.lower().endswith("[bot]")}
 
 
@@ -120,7 +116,7 @@ def _comment(payload: Mapping[str, Any]) -> StartEvent | None:
 
 
 def _of_issue(payload: Mapping[str, Any], trigger: Trigger, name: str, **more: Any) -> StartEvent:
-    word = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
+    word = _value(payload, "/label/name", str)[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
     number, at = _number(payload, "/issue/number"), _time(payload, "/issue/updated_at")
     key = key_of(name, number, *filter(None, [word]), payload["issue"]["updated_at"])
     return StartEvent(trigger, key, at, **_sender(payload), number=number, word=word, **more)
@@ -134,9 +130,9 @@ def _edit_event(payload: Mapping[str, Any]) -> StartEvent | None:
 
 def _pull(payload: Mapping[str, Any], trigger: Trigger) -> StartEvent:
     """Return an event of a pull request. All but labels are one start for each head."""
-    number, head = _number(payload, "/pull_request/number"), _text(payload, "/pull_request/head/sha")
+    number, head = _number(payload, "/pull_request/number"), _value(payload, "/pull_request/head/sha", str)
     at, pull = _time(payload, "/pull_request/updated_at"), payload["pull_request"]
-    label = _text(payload, "/label/name")[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
+    label = _value(payload, "/label/name", str)[:_LABEL_CHARS] if trigger is Trigger.LABEL else ""
     origin = pull["head"].get("repo")
     home = origin.get("full_name") if isinstance(origin, dict) else None
     return StartEvent(
@@ -148,14 +144,14 @@ def _pull(payload: Mapping[str, Any], trigger: Trigger) -> StartEvent:
         is_pull=True,
         word=label,
         head=head,
-        is_fork=home != _text(payload, "/repository/full_name"),
+        is_fork=home != _value(payload, "/repository/full_name", str),
         is_draft=bool(pull.get("draft")),
     )
 
 
 def _merge(payload: Mapping[str, Any]) -> StartEvent | None:
     pull = _value(payload, "/pull_request", dict)
-    is_default = _text(payload, "/pull_request/base/ref") == _text(payload, "/repository/default_branch")
+    is_default = _value(payload, "/pull_request/base/ref", str) == _value(payload, "/repository/default_branch", str)
     if is_default or not pull.get("merged"):  # GitHub closes the items of merges into the default branch
         return None
     event = _pull(payload, Trigger.MERGED)
@@ -168,10 +164,10 @@ def pull_key(number: int, head: str) -> str:
 
 
 def _push(payload: Mapping[str, Any]) -> StartEvent | None:
-    before, after = _text(payload, "/before"), _text(payload, "/after")
-    default = f"refs/heads/{_text(payload, '/repository/default_branch')}"
+    before, after = _value(payload, "/before", str), _value(payload, "/after", str)
+    default = f"refs/heads/{_value(payload, '/repository/default_branch', str)}"
     has_ends = all(_SHA.fullmatch(sha) and sha.strip("0") for sha in (before, after))
-    if _text(payload, "/ref") != default or not has_ends:
+    if _value(payload, "/ref", str) != default or not has_ends:
         return None
     at = _time(payload, "/repository/pushed_at")
     return StartEvent(Trigger.SPECS, key_of("push", after), at, **_sender(payload), before=before, head=after)
