@@ -73,6 +73,23 @@ def test_the_code_of_the_command_stays_where_its_report_fails_too(accord: Accord
         assert (ended.code, "error" in ended.document or ended.document["findings"] != []) == (code, True), ended.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "outcome"),
+    [
+        ("apply gone.json", "usage"),
+        ("apply plan.json --repo octo/tools", "usage"),
+        ("check gone.json", "usage"),
+        ("labels check --file broken.yml --sandbox box", "rejected"),
+    ],
+)
+def test_a_command_that_ends_before_its_report_leaves_its_outcome(accord: Accord, arguments: str, outcome: str) -> None:
+    accord.file("plan.json", plan(task("a")))
+    accord.file("broken.yml", "labels: 1\n")
+    step = accord.in_step()
+    ended = accord(*arguments.split())
+    assert (ended.code, step.outputs) == (1 if outcome == "rejected" else 2, {"outcome": outcome, "ok": "false"})
+
+
 def test_a_receipt_that_cannot_be_written_leaves_its_output_empty(accord: Accord, applying: list[object]) -> None:
     step, receipt = accord.in_step(), accord.home / "box"  # which the sandbox makes a folder
     ended = accord(*applying, "--receipt", receipt)

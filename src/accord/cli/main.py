@@ -235,6 +235,9 @@ def _words_of_group(context: click.Context, name: str) -> str:
     return f"{group.command_path} {name} {found.make_metavar(group)} {context.info_name}" if found else ""
 
 
+_OUTCOMES = {1: "rejected", 3: "stopped", 4: "refused"}
+
+
 def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
     """Report how a command ended on stderr, to the runner and as JSON where wanted; return the exit code."""
     head = click.style("accord:", bold=True)
@@ -243,16 +246,17 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
         click.echo(f"  {one_line(error.hint)}", err=True)
     for line in next_lines(error.next_moves):
         click.echo(line, err=True)
-    if is_in_actions(os.environ):
-        from accord.cli.step import report_error
+    outcome = _OUTCOMES.get(error.exit_code, "usage")
+    from accord.cli.step import is_step, leave_outputs, report_error
 
+    if is_step():
+        if not printed.has_outputs:
+            leave_outputs({"outcome": outcome, "ok": "false"})
         name = next((word for word in args if word in COMMANDS), "")
         report_error(f"accord {name}".rstrip(), error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
-        outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
         found = {"findings": [one.as_json() for one in error.findings]} if isinstance(error, BrokenContract) else {}
         said = {"message": error.message, "hint": error.hint}
-        outcome = outcomes.get(error.exit_code, "usage")
         print_json({**printed.keys, "outcome": outcome, **found, "error": said})
     return error.exit_code
 

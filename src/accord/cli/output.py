@@ -40,6 +40,7 @@ class Printed:
     """The state of the report of one call of the command line."""
 
     is_whole: bool = False  # stdout already holds a whole JSON document
+    has_outputs: bool = False  # the step already has the outputs of the command
     ending: str = "The command itself ended well."
     failures: list[str] = field(default_factory=list)  # parts of its report that could not be written
     keys: dict[str, object] = field(default_factory=dict)  # what the JSON document of an error says, too

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import FormatArguments
-from accord.cli.output import attempt, one_line, operation_lines, print_json, redactor
+from accord.cli.output import attempt, one_line, operation_lines, print_json, printed_output, redactor
 from accord.core.environment import is_in_actions
 from accord.core.findings import Finding
 from accord.gha.step import annotate, command, write_outputs, write_summary
@@ -64,6 +64,7 @@ def is_step() -> bool:
 
 def leave_outputs(values: Mapping[str, str]) -> None:
     """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
+    printed_output().has_outputs = True
     if path := os.environ.get("GITHUB_OUTPUT"):
         attempt(f"the outputs of this step to {path}", lambda: _append_outputs(Path(path), values))
 
