@@ -20,6 +20,7 @@ from accord_sandbox import calls, pages, repositories
 
 LOCAL_NAMES = {
     "accord.github.pulls._closing_pattern": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
+    "accord.core.lazy_re.__getattr__": [],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_patterns": [
         {"known": "a b|a c", "word": "(?:(?:a b|a c)(?=[.]*(?:[ )]|\\Z))|[^ )]+)"}
@@ -43,7 +44,7 @@ LOCAL_NAMES = {
         {"pattern": pattern.pattern} for patterns in calls._PATTERNS.values() for pattern, _ in patterns
     ],
 }
-"""Values that expressions take from the function around them; that of a fault is the tester's own."""
+"""Values that expressions take from the function around them. A lazy one is where it is written; faults are tests'."""
 
 SIGNS = r"""a A 0 é / /a \ \\n a. a- a_ a/ [ ] [a]( [^a] ( { ${{ < <!-- & &#1 ` ~ * _ @ @a :// a://b@ www. | :
 :: = a= " ' -- $( , ; % +"""

@@ -6,10 +6,10 @@ Source: workflow contracts, "Task Issue Template"; every entry and block is read
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 
+from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.results.scope_entries import FILE_NAME
 from accord.results.scope_tree import Doubt, ScopeEntry, ScopeTitle, collect_paths
@@ -130,8 +130,8 @@ def _add_blocks(top: ScopeEntry, blocks: Sequence[Block], known: Set[str] | None
 def _doubt_files(entries: Iterable[ScopeEntry]) -> None:
     """Leave unread the files behind a folder that they may be in, as both have a label."""
     for one, other in pairwise(entries):
-        labels = (each.text.partition(":")[0].strip("*_ ") for each in (one, other))
-        if all(map(re.fullmatch, (_FOLDER, _FILES), labels)) and not any("/" in path for path in other.paths):
+        folder, files = (each.text.partition(":")[0].strip("*_ ") for each in (one, other))
+        if _FOLDER.fullmatch(folder) and _FILES.fullmatch(files) and not any("/" in path for path in other.paths):
             other.doubt = max(other.doubt, Doubt.COUNTED)
 
 

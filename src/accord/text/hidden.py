@@ -11,10 +11,10 @@ A kept character is always next to visible ones, so removing the others never ch
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
 
+from accord.core import lazy_re as re
 from accord.text.views import Edit, View
 
 GUARD = "\N{WORD JOINER}"
