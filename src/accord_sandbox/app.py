@@ -189,7 +189,7 @@ class ApiEndpoint:
                 )
                 return route.handler(call)
             call.actor = authenticate(connection, header)
-            self._server.meter.check(call.actor, route.load(call.document), call.now)
+            self._server.meter.check(call.actor, route.costs(call.document), call.now)
             if self._refused is not None:
                 raise self._refused
             if not getattr(call.settings, route.setting, True):
@@ -202,10 +202,9 @@ class ApiEndpoint:
         response = result.to_response(route.docs) if isinstance(result, Refusal) else result
         headers = dict[str, str]()
         if not route.is_open and "x-ratelimit-remaining" not in response.headers:
-            load = route.load(call.document)
             if "retry-after" not in response.headers:
-                meter.count(call.actor, load, call.now)
-            headers |= meter.headers(call.actor, load.resource, call.now)
+                meter.count(call.actor, route.costs(call.document), call.now)
+            headers |= meter.headers(call.actor, route.resource, call.now)
         headers |= {
             "date": format_datetime(self._server.settings.clock.now(), usegmt=True),
             "x-github-request-id": f"ACC0:{len(self._server.requests):X}",

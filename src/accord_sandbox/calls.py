@@ -18,7 +18,7 @@ from accord.core.clock import Clock, SystemClock
 from accord_sandbox.database import Row, SqlConnection, fetch, find_repository
 from accord_sandbox.git_storage import BareRepository, GitStorage
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found, token_of
-from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, Load, RateLimits, TokenOwner
+from accord_sandbox.tokens import READ_POINTS, WRITE_POINTS, RateLimits, TokenOwner
 
 PublicArea = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
 HiddenArea = Literal["administration", "secrets", "actions_variables", "environments"]
@@ -371,9 +371,10 @@ class Route:
         """Return whether a request with this document may change something."""
         return self.method != "GET" and not (self.only_reads and self.only_reads(document))
 
-    def load(self, document: Any) -> Load:
-        """Return the cost of a request on the rate limits."""
-        return Load(self.resource, WRITE_POINTS if self.writes(document) else READ_POINTS, self.creates)
+    def costs(self, document: Any) -> dict[str, int]:
+        """Return what a request takes of each budget: one of its resource, points, and what creates content."""
+        content = {"content-minute": 1, "content-hour": 1} if self.creates else {}
+        return {self.resource: 1, "points": WRITE_POINTS if self.writes(document) else READ_POINTS, **content}
 
 
 def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]]:

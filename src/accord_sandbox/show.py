@@ -106,13 +106,11 @@ def _item(db: SqlConnection, row: Row) -> dict[str, Any]:
 def _pull(db: SqlConnection, row: Row) -> dict[str, Any]:
     """Return what a pull request has besides its issue; nothing for one of the seed without branches."""
     found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
-    return (
-        {}
-        if found is None
-        else {
-            "draft": bool(found["draft"]),
-            "merged": found["merged_at"] is not None,
-            "merge_commit": found["merge_sha"],
-            **{end: {"ref": found[f"{end}_ref"], "sha": found[f"{end}_sha"]} for end in ("head", "base")},
-        }
-    )
+    if found is None:
+        return {}
+    return {
+        "draft": bool(found["draft"]),
+        "merged": found["merged_at"] is not None,
+        "merge_commit": found["merge_sha"],
+        **{end: {"ref": found[f"{end}_ref"], "sha": found[f"{end}_sha"]} for end in ("head", "base")},
+    }

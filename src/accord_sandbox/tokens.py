@@ -68,15 +68,6 @@ class RateLimits:
     content_per_hour: int = 500
 
 
-@dataclass(frozen=True)
-class Load:
-    """Cost of one request: its resource (core, search or graphql), points, and whether it creates content."""
-
-    resource: str
-    points: int
-    creates: bool = False
-
-
 @dataclass
 class _UsageWindow:
     """A span of time with a budget, both starting with the first request in it."""
@@ -102,18 +93,18 @@ class Meter:
         """Reset all counters."""
         self._windows.clear()
 
-    def check(self, actor: TokenOwner | None, load: Load, now: float) -> None:
-        """Refuse a request over a limit before it is carried out."""
-        for name, cost in self._costs(load).items():
+    def check(self, actor: TokenOwner | None, costs: Mapping[str, int], now: float) -> None:
+        """Refuse a request over a limit before it is carried out; the first of its costs is that of its resource."""
+        for name, cost in costs.items() if self._is_on else ():
             window = self._window(actor, name, now)
-            if window.used + cost > window.limit and name == load.resource:
+            if window.used + cost > window.limit and name == next(iter(costs)):
                 raise primary_refusal(actor, math.ceil(window.reset), name, window.limit)
             if window.used + cost > window.limit:
                 raise secondary_refusal(403, max(1, math.ceil(window.reset - now)))
 
-    def count(self, actor: TokenOwner | None, load: Load, now: float) -> None:
+    def count(self, actor: TokenOwner | None, costs: Mapping[str, int], now: float) -> None:
         """Count a request that was let through."""
-        for name, cost in self._costs(load).items():
+        for name, cost in costs.items() if self._is_on else ():
             self._window(actor, name, now).used += cost
 
     def headers(self, actor: TokenOwner | None, resource: str, now: float) -> dict[str, str]:
@@ -122,11 +113,6 @@ class Meter:
             return {}
         window = self._window(actor, resource, now)
         return _rate_headers(resource, window.limit, min(window.used, window.limit), math.ceil(window.reset))
-
-    def _costs(self, load: Load) -> dict[str, int]:
-        """Return what a request takes of each budget, the primary one first; nothing where limits are off."""
-        content = {"content-minute": 1, "content-hour": 1} if load.creates else {}
-        return {load.resource: 1, "points": load.points, **content} if self._is_on else {}
 
     def _window(self, actor: TokenOwner | None, name: str, now: float) -> _UsageWindow:
         key = (actor.token if actor else "", name)

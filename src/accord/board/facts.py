@@ -73,7 +73,6 @@ class Reader(Frozen):
     """The client with what it read before: our identity."""
 
     github: GitHub
-    repository: str
     identity: Identity
 
     def is_trusted(self, login: str) -> bool:
@@ -90,7 +89,7 @@ def read_repository(
     about six for each open pull request that accord works on.
     """
     own = own or github.identity()
-    reader = Reader(github, address.repository, as_reader(own))
+    reader = Reader(github, as_reader(own))
     issues = [issue for issue in github.issues(state="open") if not issue.is_pull]
     numbers = {issue.number for issue in issues}
     now = github.server_time()
@@ -316,10 +315,10 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
 
     Takes one request for each hundred records and one more, and two for each ended pull request that is not ``known``.
     """
-    reader = Reader(github, facts.address.repository, as_reader(facts.identity))
-    last = {one.number: one for one in known.get(reader.repository, ())}
+    reader = Reader(github, as_reader(facts.identity))
+    last = {one.number: one for one in known.get(facts.address.repository, ())}
     ended = tuple(_read_ended(one, reader, facts.now, last.get(one.number)) for one in facts.ended[:MOST_ENDED])
-    known[reader.repository] = ended
+    known[facts.address.repository] = ended
     facts = replace(facts, ended=(*ended, *facts.ended[MOST_ENDED:]))
     try:
         return replace(facts, records=read_records(github, facts.now - period))

@@ -304,9 +304,8 @@ def _runs(facts: BoardRepository, rows: Sequence[StatusRow], where: str = "") ->
         is_good = None if row.state in ACTIVE or row.state == "nothing" else row.state == "done"
         url = facts.address.run_page(row.run)
         text = f"{_NOUNS[row.work]}{where}{agent}{asker}: {row.state}"
-        cost, seconds = (
-            (row.cost or charts.dollars_text(record.cost_usd), record.seconds or 0) if record else (row.cost, 0)
-        )
+        cost = row.cost or (charts.dollars_text(record.cost_usd) if record else "")
+        seconds = record.seconds or 0 if record else 0
         yield TimelineEvent(time_of(row.since), "run", text, row.result, is_good, url, cost, seconds)
 
 
@@ -323,16 +322,8 @@ def _record_events(facts: BoardRepository, number: int) -> Iterator[TimelineEven
             url = facts.address.run_page(links.workflow_run)
             is_good = record.result.disposition in ("success", "patch")
             detail = record.result.error_category or record.result.error
-            yield TimelineEvent(
-                record.ended_at,
-                "run",
-                text,
-                detail,
-                is_good,
-                url,
-                charts.dollars_text(record.cost_usd),
-                record.seconds or 0,
-            )
+            cost, seconds = charts.dollars_text(record.cost_usd), record.seconds or 0
+            yield TimelineEvent(record.ended_at, "run", text, detail, is_good, url, cost, seconds)
 
 
 def _of_pull(facts: BoardRepository, pull: BoardPull | EndedPull) -> Iterator[TimelineEvent]:
