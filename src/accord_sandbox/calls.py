@@ -125,11 +125,8 @@ def authenticate(connection: SqlConnection, header: str | None) -> TokenOwner | 
     """Return the sender of a request, None without a header; an unknown token is a 401."""
     if not header:
         return None
-    row = fetch(
-        connection,
-        "SELECT tokens.*, users.login FROM tokens JOIN users ON users.id = tokens.user_id WHERE token = ?",
-        token_of(header),
-    )
+    statement = "SELECT tokens.*, users.login FROM tokens JOIN users ON users.id = tokens.user_id WHERE token = ?"
+    row = fetch(connection, statement, token_of(header))
     if row is None:
         raise Refusal(401, "Bad credentials", docs=DOCS.rstrip("/"))
     reach = None if row["repositories"] is None else frozenset(json.loads(row["repositories"]))

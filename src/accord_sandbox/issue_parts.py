@@ -280,12 +280,8 @@ def _change_assignees(call: Call, *, adds: bool) -> payloads.Payload:
 
 @Route("GET", "milestones", "issues/milestones#list-milestones")
 def _list_milestones(call: Call) -> ApiResponse:
-    state = call.query.get("state", "open")
-    rows = call.fetch_all(
-        "SELECT * FROM milestones WHERE repository_id = ? AND ? IN ('all', state) ORDER BY number",
-        call.repository["id"],
-        state,
-    )
+    statement = "SELECT * FROM milestones WHERE repository_id = ? AND ? IN ('all', state) ORDER BY number"
+    rows = call.fetch_all(statement, call.repository["id"], call.query.get("state", "open"))
     return call.list_response(rows, lambda row: payloads.milestone(call, row, call.repository["full_name"]))
 
 

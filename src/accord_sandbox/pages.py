@@ -29,6 +29,7 @@ from accord_sandbox.commits import outcomes
 from accord_sandbox.database import Row, SqlConnection, find_repository
 from accord_sandbox.diffs import SIDES, FileDiff, Hunk, Line, fork_point, pull_diff
 from accord_sandbox.git_storage import BareRepository, GitStorage, count_between
+from accord_sandbox.payloads import LABELS_OF_ISSUE
 from accord_sandbox.pull_state import closed_numbers
 from accord_sandbox.triggers import held_runs
 
@@ -59,10 +60,7 @@ class Look:
 
     def labels(self, issue_id: int) -> list[Row]:
         """Return an issue's labels."""
-        rows = self.all(
-            "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY folded",
-            issue_id,
-        )
+        rows = self.all(f"{LABELS_OF_ISSUE} ORDER BY folded", issue_id)
         self.colors.update(row["color"] for row in rows)
         return rows
 
@@ -103,11 +101,8 @@ def _pull_mark(pull: Row) -> str:
 def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
     """Return the reviews, without those that only wrap a single comment."""
     counts = Counter(comment["review_id"] for comment in comments)
-    rows = look.all(
-        "SELECT reviews.*, login FROM reviews JOIN users ON users.id = author_id"
-        " WHERE issue_id = ? ORDER BY reviews.id",
-        issue_id,
-    )
+    written = "SELECT reviews.*, login FROM reviews JOIN users ON users.id = author_id"
+    rows = look.all(f"{written} WHERE issue_id = ? ORDER BY reviews.id", issue_id)
     return [
         {"row": row, "verdict": _VERDICTS[row["state"]], "count": counts[row["id"]]}
         for row in rows

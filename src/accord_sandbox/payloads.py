@@ -148,10 +148,8 @@ def _structure(call: Call, identifier: int) -> Payload:
     done = call.count(f"{below} AND state = 'closed'", identifier) if total else 0
     percent = done * 100 // total if total else 0
     found["sub_issues_summary"] = {"total": total, "completed": done, "percent_completed": percent}
-    parent = call.fetch(
-        "SELECT number, full_name FROM sub_issues JOIN items ON items.id = parent_id WHERE child_id = ?",
-        identifier,
-    )
+    above = "SELECT number, full_name FROM sub_issues JOIN items ON items.id = parent_id WHERE child_id = ?"
+    parent = call.fetch(above, identifier)
     if parent and call.settings.native_sub_issues:
         found["parent_issue_url"] = f"{call.api}/repos/{parent['full_name']}/issues/{parent['number']}"
     return found

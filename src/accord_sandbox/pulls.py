@@ -120,12 +120,7 @@ def _check_pair(call: Call, head: str, base: str) -> None:
         raise pull_refusal(f"No commits between {base} and {head}")
     if call.bare.merge_base(*tips) is None:
         raise pull_refusal(f"The {head} branch has no history in common with {base}")
-    same = call.count(
-        "pull_items WHERE repository_id = ? AND state = 'open' AND head_ref = ? AND base_ref = ?",
-        call.repository["id"],
-        head,
-        base,
-    )
-    if same:
+    same = "pull_items WHERE repository_id = ? AND state = 'open' AND head_ref = ? AND base_ref = ?"
+    if call.count(same, call.repository["id"], head, base):
         owner = call.repository["full_name"].partition("/")[0]
         raise pull_refusal(f"A pull request already exists for {owner}:{head}.")

@@ -212,12 +212,8 @@ def _admit(call: Call, area: HiddenArea, role: AccessLevel) -> None:
 
 
 def _values_response(call: Call, key: str, scope: str) -> ApiResponse:
-    rows = call.fetch_all(
-        "SELECT * FROM actions_values WHERE repository_id = ? AND scope = ? AND kind = ? ORDER BY name",
-        call.repository["id"],
-        scope,
-        key.removesuffix("s"),
-    )
+    statement = "SELECT * FROM actions_values WHERE repository_id = ? AND scope = ? AND kind = ? ORDER BY name"
+    rows = call.fetch_all(statement, call.repository["id"], scope, key.removesuffix("s"))
     return call.list_response(rows, _value, key=key)
 
 

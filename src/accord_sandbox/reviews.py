@@ -55,11 +55,8 @@ _REPLIES = f"{_COMMENTS}/{{comment_id:int}}/replies"
 def list_reviews(call: Call) -> ApiResponse:
     """List reviews, oldest first; only its author sees a pending one."""
     pull = find_pull(call)
-    rows = call.fetch_all(
-        "SELECT * FROM reviews WHERE issue_id = ? AND (state != 'PENDING' OR author_id = ?) ORDER BY id",
-        pull["id"],
-        call.actor.user_id if call.actor else None,
-    )
+    statement = "SELECT * FROM reviews WHERE issue_id = ? AND (state != 'PENDING' OR author_id = ?) ORDER BY id"
+    rows = call.fetch_all(statement, pull["id"], call.actor.user_id if call.actor else None)
     return call.list_response(rows, lambda row: review_payload(call, pull, row))
 
 

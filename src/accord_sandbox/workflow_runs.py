@@ -296,11 +296,8 @@ def run_payload(call: Call, row: Row) -> payloads.Payload:
     url = f"{root}/actions/runs/{row['id']}"
     home = payloads.repository_summary(call, call.repository)
     place = {name: home[name] for name in ("id", "url", "name")}
-    pulls = call.fetch_all(
-        "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND head_sha = ? ORDER BY number",
-        call.repository["id"],
-        row["head_sha"],
-    )
+    of_head = "SELECT * FROM pull_items WHERE repository_id = ? AND state = 'open' AND head_sha = ? ORDER BY number"
+    pulls = call.fetch_all(of_head, call.repository["id"], row["head_sha"])
     return {
         **{key: row[key] for key in ("id", "name", "path", "event", "status", "conclusion", "head_sha", "head_branch")},
         "node_id": payloads.node_id("WFR", row["id"]),
