@@ -62,6 +62,22 @@ _UNSENDABLE = re.compile("[\x00\ud800-\udfff]+")
 _NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}>")
 _CHARACTER = re.compile(r"&(?:#[0-9]{2,8}|#[xX][0-9a-fA-F]{2,8}|lowbar|hyphen|period);?")
 
+_WORDS = "[A-Za-z0-9_ ,;?'\"(\xc0-\u024f\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2192]*"
+_HARMLESS = re.compile(
+    rf"(?:\#{{1,6}} | {{0,8}}(?! )(?:(?:[-*+]|[0-9]{{1,2}}[.)]) (?:\[[ xX]\] )?)?){_WORDS}"
+    r"(?:(?:`(?!`)|\*(?! )|(?<=\w )-(?= )|(?<=[\w.?)`'\"*])(?:[*:!]|[/-](?![*_!]*[0-9])|(?<![Hh_*])-)"
+    rf"|(?:\)|(?<=[\w()`'\"*])(?<![Ww]{{3}})\.)(?:(?<![0-9].)|(?! ))){_WORDS})*"
+)
+"""A line in which nothing can act, whatever is around it, and be it code or not.
+
+It has no address, mention, reference, tag, link, definition, fence or entity, begins with no command, and is in four
+lists at most.
+"""
+
+_LONGEST_HARMLESS = 8192
+_MOST_BOXES = 32
+"""A text of harmless lines up to here has few enough parts to be read."""
+
 
 class Sanitised(Frozen):
     """A text that may be posted, and how often what was changed, by kind; a kind that did not occur is not there."""
@@ -125,7 +141,7 @@ def _repeat_rounds(
 
 def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _cleaned_text(text, secrets)
-    if is_fenced(text):
+    if is_fenced(text) or _is_harmless(text):
         return text, taken
     page = parse_markdown(text)
     if not page.is_readable:
@@ -138,6 +154,12 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     if tags:
         text = "\n".join([text.rstrip("\n"), "", *tags])
     return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
+
+
+def _is_harmless(text: str) -> bool:
+    """Return whether a text is sure to need no edit, as many are: to read it takes twenty times as long."""
+    is_short = len(text) <= _LONGEST_HARMLESS and text.count("[") <= _MOST_BOXES
+    return is_short and all(map(_HARMLESS.fullmatch, text.split("\n")))
 
 
 def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
