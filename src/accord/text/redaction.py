@@ -75,7 +75,7 @@ _ESCAPES = re.compile(
 """Characters as strings of programs, addresses and HTML write them. Bytes side by side are read as UTF-8."""
 
 DUMPED = re.compile(
-    r"(?:(?<![0-9A-Za-z])|(?<=\\n))[0-9A-Fa-f]{4,16}:?[ \t]{1,2}([0-9A-Fa-f]{2}(?: ?[0-9A-Fa-f]{2}){0,31}"
+    r"[0-9A-Fa-f](?:(?<![0-9A-Za-z].)|(?<=\\n.))[0-9A-Fa-f]{3,15}:?[ \t]{1,2}([0-9A-Fa-f]{2}(?: ?[0-9A-Fa-f]{2}){0,31}"
     r"(?:  [0-9A-Fa-f]{2}(?: [0-9A-Fa-f]{2}){0,7}(?=  ))?)(?=[ \t\r\n]|\\|\Z)(?:(?!\\n)[^\n]){0,100}(?:\n|\\n|\Z)"
 )
 """A line of a dump, as xxd, hexdump -C and od write them: an address, bytes, and often their characters."""
@@ -115,7 +115,7 @@ class Redactor(Frozen):
         ``keys_in`` finds private keys, for callers that know better where one ends.
         """
         found = self._secrets_in(text, keys_in or private_keys)
-        if "[" in text and _COLOURS.search(text):
+        if ("\x1b[" in text or "\\" in text) and _COLOURS.search(text):
             plain = _decoded_view(text, _COLOURS, lambda _: "")
             secrets = self._secrets_in(plain.text, lambda _: ())
             found += (Secret(*plain.span(secret.start, secret.end), secret.kind) for secret in secrets)

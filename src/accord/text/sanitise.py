@@ -59,7 +59,7 @@ _ROUNDS_OF_LONG = 4
 """Few, as a long text can be made to need a second for all eight: hidden characters, words, tags, and the last look."""
 
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]+")
-_NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}>")
+_NOISE = re.compile(r"[*~`]|\\(?=[!-/:-@\[-`{-~])|</?[A-Za-z!][^<>]{0,200}>")
 _CHARACTER = re.compile(r"&(?:#[0-9]{2,8}|#[xX][0-9a-fA-F]{2,8}|lowbar|hyphen|period);?")
 
 _WORDS = "[A-Za-z0-9_ ,;?'\"(\xc0-\u024f\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2192]*"
@@ -141,7 +141,7 @@ def _repeat_rounds(
 
 def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _cleaned_text(text, secrets)
-    if is_fenced(text) or _is_harmless(text):
+    if _is_harmless(text) or is_fenced(text):
         return text, taken
     page = parse_markdown(text)
     if not page.is_readable:
