@@ -12,7 +12,7 @@ from support.commands import Accord, Ended
 from support.workshop import Agent, Workshop, agent, first_agent, git, runner_stage, workshop
 
 from accord.records.chain import read_records
-from accord.runner.models import RunOutputs
+from accord.runner.models import InternalError, RunOutputs
 from accord.runner.record import RunRecord
 from accord_sandbox.faults import Fault
 
@@ -375,11 +375,15 @@ def test_publishing_without_an_answer_of_github_is_the_runs_failure(
     step = on_github.in_step(annotates=False)
     on_github.monkeypatch.chdir(on_github.home)
     publish = ("publish", on_github.home / "run", "--max-wait", 1)
-    with on_github.monkeypatch.context() as patched:
-        patched.setenv("GITHUB_TOKEN", "wrong")
-        refused = on_github.document(*publish)
+    ended: list[tuple[dict[str, str], str]] = []
+    for token in ("wrong", "", "of two words"):
+        with on_github.monkeypatch.context() as patched:
+            patched.setenv("GITHUB_TOKEN", token)
+            ended.append((on_github.document(*publish), "manual"))
     workshop.stage.server.faults.add(Fault("secondary-403", seconds=500, times=99))
-    for found, recovery in ((refused, "manual"), (on_github.document(*publish), "retry")):
+    ended.append((on_github.document(*publish), "retry"))
+    for found, recovery in ended:
+        assert base64.b64decode(found["final-message"]).decode().strip() == "All done."
         assert (found["exit-code"], found["agent-name"], found["changes-made"]) == ("1", "command", "false")
         assert (found["error-category"], found["error-recovery"]) == ("infrastructure", recovery)
         assert "2 files are in changes.patch" in found["run-warnings"]
@@ -416,6 +420,42 @@ def test_a_terminal_learns_of_a_missing_run_and_an_invalid_branch(on_github: Acc
     assert (refused.code, (ref or "No run folder found") in refused.err) == (2, True), refused.err
 
 
+CANCELLED = InternalError(kind="cancelled", detail="The job was cancelled.")
+LEFT_ALONE = {
+    "nothing to push": (RunRecord(agent="codex", codec="codex", exit_code=0), "", ""),
+    "an agent that failed": (RunRecord(agent="codex", codec="codex", exit_code=2), "logic", "manual"),
+    "a run that was cancelled": (RunRecord(agent="codex", codec="codex", error=CANCELLED), "transient", "ignore"),
+}
+
+
+@pytest.mark.parametrize("token", ["", "of two words"])
+@pytest.mark.parametrize("kind", LEFT_ALONE)
+def test_a_run_that_pushes_nothing_has_its_own_outcome_without_a_token(accord: Accord, kind: str, token: str) -> None:
+    record, category, recovery = LEFT_ALONE[kind]
+    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
+    accord.monkeypatch.setenv("GITHUB_TOKEN", token)
+    (accord.home / "run").mkdir()
+    accord.file("run/record.json", record.model_dump_json())
+    accord.file("run/stdout.log", transcript())
+    step = accord.in_step(annotates=False)
+    words = ("publish", accord.home / "run", "--pr-ref", "feature", "--pull", 1, "--outputs", accord.home / "found")
+    found = accord.document(*words)
+    assert (found["error-category"], found["error-recovery"], found["agent-name"]) == (category, recovery, "codex")
+    assert (found["exit-code"] == "0", base64.b64decode(found["final-message"]).decode()) == (not category, MESSAGE)
+    assert (step.outputs, json.loads((accord.home / "found").read_text(encoding="utf-8"))) == (found, found)
+
+
+@pytest.mark.parametrize("token", ["", "of two words"])
+def test_an_agents_outcome_counts_without_a_token_to_read_its_tasks(accord: Accord, token: str) -> None:
+    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "octo-org/demo")
+    accord.monkeypatch.setenv("GITHUB_TOKEN", token)
+    run = ("run", "--agent", "command", "--command", "echo Done.", "--prompt-file", accord.file("prompt.md", "Do it."))
+    accord.monkeypatch.chdir(accord.home)
+    found = accord.document(*run, "--run-dir", accord.home.parent / f"{accord.home.name}-run", "--pull", 1)
+    assert (found["exit-code"], found["final-message-summary"]) == ("0", "Done.")
+    assert "The tasks of pull request 1 could not be read" in found["run-warnings"]
+
+
 REFUSED = {
     "run --agent codex --prompt-file p.md --pr-ref refs/tags/v1": (2, "logic", "refs/tags/v1"),
     "run --agent codex --max-runtime-minutes soon": (2, "logic", "max-runtime-minutes"),
@@ -424,7 +464,6 @@ REFUSED = {
     "run --skip --run-dir run/record.json": (2, "logic", "record.json: File exists"),
     "run --skip --run-dir /proc/accord": (3, "logic", "/proc/accord"),
     "run --skip": (3, "logic", "gone/accord-run-"),
-    "publish run --pr-ref feature": (2, "auth", "GITHUB_TOKEN"),
     "publish nowhere --pr-ref FETCH_HEAD": (2, "logic", "FETCH_HEAD"),
     "publish nowhere --no-such-option": (2, "logic", "no-such-option"),
     "outputs --agent codex --exit-code 1 --stdout nowhere": (2, "logic", "nowhere"),

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from accord.cli.run_step import RunnerCommand, check_step, finish_options, repor
 from accord.cli.sources import github_for, local_policy, posting_to, read_text, regular_file
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, NoToken, Refused, Stopped, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.schemas import strict_form
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
@@ -97,6 +97,7 @@ def run(given: _RunArguments) -> int:
     """
     from accord.cli.records import leave_run_record  # slow, as in the other commands of this module
     from accord.runner.finish import finish
+    from accord.runner.publish import push_error
 
     is_published = bool(given.pr_ref) and not (given.no_publish or given.skip)
     check_step(is_published=is_published)
@@ -115,9 +116,17 @@ def run(given: _RunArguments) -> int:
         is_connected = bool(os.environ.get("GITHUB_REPOSITORY") and target) and not (
             record.is_skipped or given.no_publish
         )
-        with github_for(_OWN_REPOSITORY) if is_connected else nullcontext() as way:
+        with ExitStack() as stack:
+            way, unreached = None, None
+            try:
+                way = stack.enter_context(github_for(_OWN_REPOSITORY)) if is_connected else None
+            except WrongUsage as error:  # the agent's outcome counts without a token, too
+                unreached = push_error(error)
             finishing = replace(
-                finish_options(way, policy), allows_steering=given.allow_steering_files, limits=given.limits
+                finish_options(way, policy),
+                connection_error=unreached,
+                allows_steering=given.allow_steering_files,
+                limits=given.limits,
             )
             outputs = finish(request.run_dir, finishing, record)
             leave_run_record(request.run_dir, outputs, record, way, is_kept=is_published)
@@ -285,7 +294,7 @@ def publish(given: _PublishArguments) -> int:
                 found = finish(run_dir, finishing, record)
                 if not given.dry_run:
                     leave_run_record(run_dir, found, record, way, is_kept=True)
-        except (Stopped, Refused) as error:
+        except (Stopped, Refused, NoToken) as error:
             finishing = replace(finish_options(None, local_policy()), pr_body=body, log=log)
             found = finish(run_dir, replace(finishing, connection_error=push_error(error)), record)
     report_run(found, given, run_dir, log)

@@ -24,7 +24,7 @@ from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, NoToken, Stopped, WrongUsage
 from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import DISK_FULL, can_be_written
@@ -94,8 +94,9 @@ def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
 def _kind_of(error: Exception) -> InternalErrorKind:
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         return "disk-full"
-    cause = error.cause if isinstance(error, AccordError) else ""
-    return cause or ("push-unreachable" if isinstance(error, Stopped) else "command-failed")
+    if isinstance(error, NoToken):
+        return "credential-missing"
+    return "push-unreachable" if isinstance(error, Stopped) else "command-failed"
 
 
 def check_step(*, is_published: bool) -> None:
@@ -107,10 +108,9 @@ def check_step(*, is_published: bool) -> None:
         raise WrongUsage(f"`GITHUB_OUTPUT` names {path}, which cannot be written.", hint="Set a writable file.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
-            raise WrongUsage(
+            raise (NoToken if name == "GITHUB_TOKEN" else WrongUsage)(
                 f"`{name}` is not set, but changes are to be pushed to `--pr-ref`.",
                 hint="Set it, or pass `--no-publish` and publish with `accord publish` in another job.",
-                cause="credential-missing" if name == "GITHUB_TOKEN" else "",
             )
 
 

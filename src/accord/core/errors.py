@@ -10,20 +10,19 @@ AccordError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from accord.core.findings import Finding, sentence
 from accord.core.machine import NextMove
 
 
 class AccordError(Exception):
-    """An error that accord raises on purpose: a message, a hint, a failed run's cause, and the legal moves instead."""
+    """An error that accord raises on purpose: a message, a hint, and the legal moves instead."""
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, hint: str = "", cause: Literal["", "credential-missing"] = "") -> None:
+    def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.cause = cause
         self.message = message
         self.hint = hint
         self.next_moves: Sequence[NextMove] = ()
@@ -51,6 +50,10 @@ class WrongUsage(AccordError):
     """The command line, an input of an action or the environment does not say what is needed."""
 
     exit_code = 2
+
+
+class NoToken(WrongUsage):
+    """The environment has no usable token for GitHub."""
 
 
 class Stopped(AccordError):

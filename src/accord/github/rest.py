@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
-from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.core.errors import NoToken, Refused, Stopped, WrongUsage
 from accord.core.frozen import Frozen
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
 from accord.github.models import Access, Forbidden, NotThere, RequestCount
@@ -46,9 +46,9 @@ class Server:
     ) -> None:
         if not access.token:
             hint = "Set `GITHUB_TOKEN`, or log in with `gh auth login`."
-            raise WrongUsage("No GitHub token found.", hint=hint, cause="credential-missing")
+            raise NoToken("No GitHub token found.", hint=hint)
         if not _TOKEN.fullmatch(access.token):
-            raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
+            raise NoToken("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
         self._access, self._clock, self._root = access, clock, self._root_of(access)
         self._transport = Transport(access, clock, tell_wait, pacer or Pacer())
 
