@@ -825,31 +825,46 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
 
 
 FLIPPED = "---\nwork_package_id: WP01\nexecution_mode: planning_artifact\n---\n"
+MOVED = json.dumps({"lanes": [{"lane_id": "lane-a"}, {"lane_id": "lane-b", "wp_ids": ["WP01"]}]})
+NO_LANE = json.dumps({"lanes": []})
+RELANED = json.dumps({"lane_id": "lane-b", "wp_id": "WP01"})
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "path", "code"),
+    ("changes", "path", "code"),
     [
-        ("WP01-part.md", FLIPPED, "tasks/WP01-part.md", "mode-contradiction"),
-        ("WP01-other.md", FLIPPED, "tasks/WP01-other.md", "mode-contradiction"),
-        ("", "", "status.events.jsonl", "work-package-unknown"),
+        ({"tasks/WP01-part.md": FLIPPED, "lanes.json": NO_LANE}, "tasks/WP01-part.md", "mode-contradiction"),
+        (
+            {"tasks/WP01-part.md": "", "tasks/WP01-other.md": FLIPPED, "lanes.json": NO_LANE},
+            "tasks/WP01-other.md",
+            "mode-contradiction",
+        ),
+        ({"lanes.json": MOVED}, "tasks/WP01-part.md", "mode-contradiction"),
+        ({"lanes.json": ""}, "tasks/WP01-part.md", "mode-contradiction"),
+        ({f"../../.kittify/workspaces/{SLUG}-lane-b.json": RELANED}, "tasks/WP01-part.md", "mode-contradiction"),
+        ({"tasks/WP01-part.md": ""}, "status.events.jsonl", "work-package-unknown"),
     ],
 )
 def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
-    project: Project, name: str, text: str, path: str, code: str
+    project: Project, changes: dict[str, str], path: str, code: str
 ) -> None:
     def found() -> list[tuple[str, str]]:
         files = check_missions(project.root, [SLUG], "HEAD", None, NOW).files
         return [(one.code, one.severity.value) for one in files.get(f"kitty-specs/{SLUG}/{path}", ())]
 
-    file = project.work_package("WP01", "code_change")
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    project.write(f"../../.kittify/workspaces/{SLUG}-lane-b.json", {"lane_id": "lane-b"})
     recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
     project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
     project.repository()
+    project.git("add", "--all")
+    project.commit("contexts")
     assert found() == []
-    file.unlink()
-    if name:
-        file.with_name(name).write_text(text, encoding="utf-8")
+    for name, text in changes.items():
+        project.write(name, text)
+        if not text:
+            (project.folder / name).unlink()
     assert found() == [(code, "error")]
     project.git("add", "--all")
     project.commit("change")
@@ -874,25 +889,38 @@ def test_a_change_of_one_work_package_blames_no_other(project: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "reason", "codes"),
-    [("open", "", ILLEGAL), ("open", "shipped by hand", []), ("merged", "", []), ("deleted", "", [])],
+    [
+        ("open", "", ILLEGAL),
+        ("open", "shipped by hand", []),
+        ("in another lane", "", ILLEGAL),
+        ("without lanes", "", ILLEGAL),
+        ("merged", "", []),
+        ("deleted", "", []),
+    ],
 )
 def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
     project: Project, state: str, reason: str, codes: list[str]
 ) -> None:
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
+    branch = lane_branch(SLUG, "lane-a")
     steps = ("planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done")
     for i, step in enumerate(pairwise(steps[:5])):
-        project.event("WP01", *step, NOW + timedelta(minutes=i))
+        begun = {"policy_metadata": {"lane_branch": branch}} if step[1] == "in_progress" else {}
+        project.event("WP01", *step, NOW + timedelta(minutes=i), **begun)
     project.repository()
-    branch = lane_branch(SLUG, "lane-a")
     project.git("switch", "-q", "-c", branch)
     project.commit("work", at=NOW)
     project.git("switch", "-q", "main")
-    if state != "open":
+    if state in ("merged", "deleted"):
         project.git("merge", "-q", "--no-ff", "-m", "Merge", branch)
     if state == "deleted":
         project.git("branch", "-q", "-D", branch)
+    if state == "in another lane":
+        project.lanes(lane_b=["WP01"])
+        project.git("branch", lane_branch(SLUG, "lane-b"), "main")
+    if state == "without lanes":
+        (project.folder / "lanes.json").unlink()
     project.event("WP01", "in_review", "approved", NOW + timedelta(hours=1), actor="rev")
     more = {"policy_metadata": {"override_reason": reason}} if reason else {}
     project.event("WP01", "approved", "done", NOW + timedelta(hours=2), actor="rev", **more)

@@ -273,6 +273,30 @@ def test_work_whose_lane_has_gone_is_not_done_and_the_way_out_is_a_command_that_
     assert code.move("WP01", "done").events
 
 
+@pytest.mark.parametrize("names", ["a lane", "a lane with a branch", "a context"])
+def test_work_is_reviewed_and_merged_only_on_the_branch_where_it_began(code: Project, names: str) -> None:
+    begun(code)
+    code.move("WP01", "for_review", feedback="done")
+    if names == "a context":
+        code.write("../../.kittify/workspaces/078-ships-lane-b.json", {"lane_id": "lane-b", "wp_id": "WP01"})
+    else:
+        code.lanes(lane_a=["WP02"], lane_b=["WP01"])
+    if names != "a lane":
+        code.git("branch", BRANCH.replace("lane-a", "lane-b"), "main")
+    said = f"The work of WP01 began on the branch {BRANCH}, and its files name .*lane-b"
+    with pytest.raises(BrokenContract, match=said):
+        code.move("WP01", "approved", "rev")
+    code.move("WP01", "in_progress", "rev", feedback="More.")
+    assert json.loads(log_path(code.folder).read_text().splitlines()[-1])["policy_metadata"] == {"lane_branch": BRANCH}
+    code.move("WP01", "approved", "rev", is_forced=True, reason="now", review_ref="r")
+    with pytest.raises(BrokenContract, match=said):
+        code.move("WP01", "done")
+    assert next_moves(code.load(), "WP01", "accord mission", NOW)[0].command == "accord mission check 078-ships"
+    assert code.move("WP01", "done", override_reason="It was moved there.", is_dry_run=True).events
+    code.move("WP01", "planned", review_ref="r")
+    assert start(code).workspace.branch_name != BRANCH
+
+
 def test_a_merge_of_a_branch_that_no_one_has_is_not_proposed(code: Project) -> None:
     code.approve("WP01")
     assert next_moves(code.load(), "WP01", "accord mission", NOW)[0].command.endswith("--override-reason TEXT")

@@ -301,11 +301,15 @@ def missing_work(mission: Mission, wp_id: str, git: MissionGit, start: str, *, i
     return [one for one in found if one.count or (not one.ref and approved.intersection(one.names))]
 
 
-def lane_problem_of(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit) -> LaneProblem | None:
+def lane_problem_of(
+    mission: Mission, workspace: ResolvedWorkspace, git: MissionGit, contradiction: str = ""
+) -> LaneProblem | None:
     """Return what is wrong with the lane of work that began, by the log and git; None for one that may begin.
 
     The log names the branch of each start. A start that names none, as other tools write it, was in today's lane.
     """
+    if contradiction:
+        return LaneProblem(f"{contradiction} Name that lane again, or move it to planned first.", "")
     branch = workspace.branch_name or ""
     begun = {
         name: mission.log.by_work_package.get(name, [])

@@ -63,7 +63,7 @@ class People(Frozen):
 
 
 class LaneProblem(Frozen):
-    """Why the branch of work that began is not where the files name it, and the command that brings it back."""
+    """Why the branch of work that began is not where the files name it, and the command that brings it back, if any."""
 
     text: str
     command: str

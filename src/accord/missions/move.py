@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,13 +94,13 @@ def move_facts(
     try:
         workspace = resolve_workspace(mission, request.wp_id)
         branch = workspace.branch_name or ""
-        if branch:
-            lane_problem = lane_problem_of(mission, workspace, git)
-            lane_branch = branch if git.refs(branch) else ""
     except BrokenContract as broken:
         workspace_problem = broken.message
+    begun, contradiction = branch_of_work(mission, request.wp_id, git)
+    if branch:
+        lane_problem = lane_problem_of(mission, workspace, git, contradiction)
+        lane_branch = begun if git.refs(begun) else ""
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
-    begun = branch or lane_of_work(events)  # whatever its file says now
     needs_merge = (is_code or begun) and request.target == "done" and source != "done"
     if needs_evidence and branch:
         own = own_commits_of(mission, request.wp_id, branch, git, now)
@@ -123,8 +123,25 @@ def move_facts(
         stuck=blocked.stuck,
         evidence_problem=evidence_problem,
         merge_problem=unmerged,
-        taken_along=taken_along(mission, workspace, git, now) if unmerged and branch else (),
+        taken_along=taken_along(mission, workspace, git, now) if unmerged and branch == begun != "" else (),
     )
+
+
+def branch_of_work(mission: Mission, wp_id: str, git: MissionGit) -> tuple[str, str]:
+    """Return the branch that must be merged, where the log says that work began, and how the files contradict it.
+
+    If it is not the branch of a lane today, it was renamed to the one that the files name, once that has all of it.
+    """
+    named, begun = "", lane_of_work(mission.log.by_work_package.get(wp_id, ()))
+    with suppress(BrokenContract):
+        named = resolve_workspace(mission, wp_id).branch_name or ""
+    new = git.refs(named)
+    is_kept = begun in git.lanes or (git.refs(begun) and not (new and git.missing_commits(new[0], begun)[1] == 0))
+    if not begun or (named and not is_kept):
+        return named, ""
+    is_other = begun != named and (not named or begun in git.lanes or new)  # else a renaming is not finished
+    text = f"The work of {wp_id} began on the branch {begun}, and its files name {named or 'none'}."
+    return begun, text if is_other else ""
 
 
 def plan_events(

@@ -101,11 +101,11 @@ def _request(mission: Mission, wp_id: str, source: WorkPackageStatus, target: Wo
 def _command_for(mission: Mission, facts: MoveFacts, command: str, git: MissionGit, move: str, now: datetime) -> str:
     """Return the command that gets the first of what a move lacks; the move itself where only an edit does."""
     wp_id, target = facts.request.wp_id, facts.request.target
-    back = f"{facts.lane_problem.command} && " if facts.lane_problem else ""
+    back = f"{facts.lane_problem.command} && " if facts.lane_problem and facts.lane_problem.command else ""
     begins = target in ("claimed", "in_progress")
     if back and target != "done" and not (begins and facts.waits_for):
         return f"{back}{move}"
-    if begins or facts.workspace_problem:
+    if begins or facts.workspace_problem or (facts.lane_problem and not back):
         first = mission.blockers[wp_id].first if wp_id in mission.blockers else wp_id
         ahead = next_moves(mission, first, command, now, ahead_only=True) if first != wp_id else []
         return ahead[0].command if ahead and not facts.dependency_problem else f"{command} check {mission.slug}"

@@ -6,7 +6,6 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -26,11 +25,12 @@ from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts,
 from accord.missions.load import WP_FILE, Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
+from accord.missions.move import branch_of_work
 from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
 from accord.missions.replay import has_override, judge_of, replay, starts_by
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
-from accord.missions.workspace import lane_of_work, resolve_workspace
+from accord.missions.workspace import resolve_workspace
 
 
 def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[str, list[Finding]]:
@@ -184,11 +184,9 @@ def _doubt_about(mission: Mission, event: StatusEvent) -> str:
         return f"The mission has no work package {event.wp_id}."
     if event.to_lane != "done" or has_override(event):
         return ""
-    with suppress(BrokenContract):
-        begun = lane_of_work(mission.log.by_work_package[event.wp_id])
-        branch, git = resolve_workspace(mission, event.wp_id).branch_name or begun, git_of(mission, event.wp_id)
-        return git.merge_problem(branch) if branch and git.refs(branch) else ""
-    return ""
+    git = git_of(mission, event.wp_id)
+    branch, _ = branch_of_work(mission, event.wp_id, git)
+    return git.merge_problem(branch) if branch and git.refs(branch) else ""
 
 
 def _of_log(mission: Mission) -> list[Finding]:
@@ -241,14 +239,13 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
 
 
 def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
-    """Find a mode that drops the merge of work that began in a lane, where the change since ``start`` wrote it."""
-    branch = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
-    is_dropped = branch and wp_id in mission.work_packages and mission.work_packages[wp_id].mode.value != "code_change"
-    if is_dropped and mission.known_status(wp_id) not in ("done", "canceled"):
+    """Find a mode or lane that drops the merge of work that began, where the change since ``start`` wrote it."""
+    _, message = branch_of_work(mission, wp_id, git_of(mission, wp_id))
+    if message and mission.known_status(wp_id) not in ("done", "canceled"):
         parts = [f"{SPECS}/{mission.slug}/{name}" for name in (f"tasks/{wp_id}[-_.]*", "lanes.json")]
+        parts.append(f".kittify/workspaces/{mission.slug}-*")
         is_new = start and Git(mission.root).attempt("diff", "--quiet", start, "--", *parts).returncode
-        message = f"{wp_id} is a planning_artifact, but its work began on the branch {branch}."
-        hint = "Set `execution_mode: code_change`, or move it to planned first."
+        hint = "Restore `execution_mode: code_change` and its lane, or move it to planned first."
         found = warning("mode-contradiction", message, "/execution_mode", hint=hint)
         yield replace(found, severity=Severity.ERROR if is_new else found.severity)
 
