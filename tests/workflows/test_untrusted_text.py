@@ -126,10 +126,20 @@ def test_a_value_of_a_matrix_is_what_the_matrix_lists() -> None:
 AGENT = f"      - id: made\n        uses: openai/codex-action@{SHA}\n"
 
 
-@pytest.mark.parametrize(("events", "expected"), [("issues", ["error"]), ("push", ["warning"])])
-def test_words_of_an_agent_weigh_by_whose_text_it_reads(events: str, expected: list[str]) -> None:
-    assert grade(shown(events, "steps.made.outputs.final-message", before=AGENT)) == expected
-    assert grade(shown(events, "steps.made.outputs.exit-code", before=AGENT)) == []
+OWN_HEAD = "    if: github.event.pull_request.head.repo.full_name == github.repository\n"
+
+
+@pytest.mark.parametrize(
+    ("events", "head"),
+    [("issues", ""), ("push", ""), ("workflow_dispatch", ""), ("schedule", ""), ("pull_request", OWN_HEAD)],
+)
+def test_words_of_an_agent_are_an_error_with_any_event(events: str, head: str) -> None:
+    for output in ("final-message", "structured_output"):
+        text = shown(events, f"steps.made.outputs.{output}", head, AGENT)
+        assert grade(text) == ["error"]
+        ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(text)})
+        assert "so text that an agent writes can run" in finding.message
+    assert grade(shown(events, "steps.made.outputs.exit-code", head, AGENT)) == []
 
 
 def test_a_comment_on_a_writers_issue_is_text_of_outsiders() -> None:

@@ -20,7 +20,7 @@ from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, has_part
 
 
 class Origin(Flag):
-    """Contents that a value may have: text of outsiders or of writers, or a name of code of a pull request.
+    """Contents that a value may have: text of outsiders, writers or agents, or a name of code of a pull request.
 
     The name of a branch is text of outsiders, but no name of their code: git looks for it in the base repository.
     """
@@ -29,6 +29,7 @@ class Origin(Flag):
     WRITERS = 1
     OUTSIDERS = 2
     CODE = 4
+    AGENT = 8
 
 
 _OWN, _WRITERS, _OUTSIDERS, _CODE = Origin.OWN, Origin.WRITERS, Origin.OUTSIDERS, Origin.CODE
@@ -86,7 +87,7 @@ class _Source(NamedTuple):
     place: RunPlace
     text: str
     is_script: bool = False
-    counts: Origin = _WRITERS | _FREE
+    counts: Origin = _WRITERS | _FREE | Origin.AGENT
 
 
 def origin_of(place: RunPlace, text: object, *, is_script: bool = False) -> Origin:
@@ -197,7 +198,7 @@ def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     if step is None:
         return _OWN
     if gives_agent_text(step, output):
-        return _agent_text(at)
+        return Origin.AGENT | _CODE
     if not any(step.script_texts):
         return _CODE if _NAMED_HEAD.search(output) else _OWN
     lines = [
@@ -212,20 +213,14 @@ def step_beside(at: RunPlace, name: str) -> Step | None:
     return next((each for each in at.job.nested_steps() if each.file == file and each.id.lower() == name), None)
 
 
-def _agent_text(at: RunPlace) -> Origin:
-    """Return the origin of an agent's words: whether it may read here what outsiders wrote."""
-    call, event = at.workflow.on.workflow_call, at.start.event
-    is_of_runner = event == CALLED and call is not None and "prompt_file" in call.inputs
-    return _FREE if is_of_runner or event in OUTSIDERS else _WRITERS
-
-
 def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     job_id, job = at.workflow.job(name) or ("", None)
     values = _with_lower_keys(job.outputs) if job else {}
     if output in values:
         return [_Source(replace(at, job_id=job_id, step=None), str(values[output]))]
-    text = _agent_text(at) if gives_agent_text(None, output) else _OWN
-    return text | (_CODE if _NAMED_HEAD.search(output) else _OWN)
+    if gives_agent_text(None, output):
+        return Origin.AGENT | _CODE
+    return _CODE if _NAMED_HEAD.search(output) else _OWN
 
 
 def _of_github(name: str, workflow: Workflow, event: str) -> Origin:
