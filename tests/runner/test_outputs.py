@@ -278,8 +278,10 @@ def test_a_summary_that_grew_by_being_made_safe_loses_words_and_no_safety() -> N
      "@octocat", "Failed <!-- ![a](http://example.org/) <details> `x`"],
 )  # fmt: skip
 def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(text: str) -> None:
-    summary = written(RunFacts("codex", 1, error(summary=text)))["error-summary"]
-    assert not re.search(r"[\"'`$<>\\\n\u201c\u201d]|!\[|^::|@octocat", summary)
+    evidence = Evidence(rule="rule", source="event", line=text)
+    outputs = written(RunFacts("codex", 1, error(summary=text, evidence=evidence)))
+    for line in (outputs["error-summary"], json.loads(outputs["error-evidence"])["line"]):
+        assert not re.search(r"[\"'`$<>\\\n\u201c\u201d]|!\[|^::|@octocat", line)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 from support.runner_workflows import SHA, workflow
 
+from accord.runner.models import RunOutputs
 from accord.workflows.untrusted import script_findings
 
 
@@ -123,6 +124,7 @@ def test_a_value_of_a_matrix_is_what_the_matrix_lists() -> None:
     assert grade(shown("issues", "matrix.x", listed.replace("title", "number"))) == []
 
 
+CALL = f"  run: {{uses: accord-ci/accord/.github/workflows/reusable-codex-run.yml@{SHA}}}\n"
 AGENT = f"      - id: made\n        uses: openai/codex-action@{SHA}\n"
 
 
@@ -140,6 +142,17 @@ def test_words_of_an_agent_are_an_error_with_any_event(events: str, head: str) -
         ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(text)})
         assert "so text that an agent writes can run" in finding.message
     assert grade(shown(events, "steps.made.outputs.exit-code", head, AGENT)) == []
+
+
+def test_each_output_with_words_of_an_agent_is_known_by_its_declaration() -> None:
+    names = [*RunOutputs().as_outputs(), "run-dir"]
+    words = [
+        "final-message", "final-message-summary", "error-summary", "llm-completed-tasks", "agent-model",
+        "error-evidence", "run-warnings", "result-json", "attempts",
+    ]  # fmt: skip
+    step = AGENT.replace("openai/codex-action", "accord-ci/accord/actions/run-agent")
+    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=step))] == words
+    assert [name for name in names if grade(shown("push", f"needs.run.outputs.{name}") + CALL)] == words
 
 
 def test_a_comment_on_a_writers_issue_is_text_of_outsiders() -> None:

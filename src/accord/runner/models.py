@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -146,6 +146,10 @@ class Classification(BaseModel):
     cause: str = ""  # a key of ``accord.runner.causes.CAUSES``
 
 
+_AgentText = Annotated[str, "agent"]
+"""The type of an output that holds words of the agent or of its program."""
+
+
 class RunOutputs(BaseModel):
     """All outputs of a run as strings; an output that is not available is empty."""
 
@@ -157,13 +161,15 @@ class RunOutputs(BaseModel):
         defer_build=True,
     )
 
-    final_message: str = Field("", description="The agent's final message, redacted and base64-encoded.")
-    final_message_summary: str = Field("", description="First 500 characters of the final message, safe in comments.")
+    final_message: _AgentText = Field("", description="The agent's final message, redacted and base64-encoded.")
+    final_message_summary: _AgentText = Field(
+        "", description="First 500 characters of the final message, safe in comments."
+    )
     exit_code: str = Field("0", description="0 if the agent succeeded.")
     changes_made: str = Field("false", description="true if changes were committed and the push was confirmed.")
     commit_sha: str = Field("", description="Commit that was pushed.")
     files_changed: str = Field("0", description="Number of changed paths in the push; a renamed file counts once.")
-    error_summary: str = Field("", description="The failure in one line that is safe in comments and scripts.")
+    error_summary: _AgentText = Field("", description="The failure in one line that is safe in comments and scripts.")
     error_category: str = Field("", description="transient, auth, resource, logic, infrastructure or unknown.")
     error_type: str = Field("", description="agent, infrastructure, auth or unknown.")
     error_recovery: str = Field("", description="retry, manual or ignore.")
@@ -171,20 +177,20 @@ class RunOutputs(BaseModel):
     llm_provider: str = Field("", description="github-models, openai, anthropic or regex-fallback.")
     llm_model: str = Field("", description="Model that answered.")
     llm_confidence: str = Field("", description="0.0 to 1.0.")
-    llm_completed_tasks: str = Field("[]", description="JSON array of the completed tasks.")
+    llm_completed_tasks: _AgentText = Field("[]", description="JSON array of the completed tasks.")
     llm_has_completions: str = Field("false", description="true when at least one task is completed.")
     llm_attempts: str = Field("", description="JSON array: provider, outcome, reason and ms of each attempt.")
     agent_name: str = Field("", description="Name of the agent in the registry.")
-    agent_model: str = Field("", description="Model that the agent used.")
+    agent_model: _AgentText = Field("", description="Model that the agent used.")
     tokens_input: str = Field("", description="Input tokens of all requests.")
     tokens_output: str = Field("", description="Output tokens of all requests.")
     cost_usd: str = Field("", description="The cost that the agent reported, in US dollars.")
     duration_seconds: str = Field("", description="Duration of the agent's run in seconds.")
     retry_after_seconds: str = Field("", description="Wait before a retry that the provider or the agent named.")
-    error_evidence: str = Field("", description="JSON with the rule, source and line that decided the category.")
-    run_warnings: str = Field("", description="JSON array of problems that did not fail the run.")
-    result_json: str = Field("", description="Structured result of the agent.")
-    attempts: str = Field(
+    error_evidence: _AgentText = Field("", description="JSON with the rule, source and line that decided the category.")
+    run_warnings: _AgentText = Field("", description="JSON array of problems that did not fail the run.")
+    result_json: _AgentText = Field("", description="Structured result of the agent.")
+    attempts: _AgentText = Field(
         "", description="JSON array: agent, turn, outcome, findings, fixes, seconds and cost of each attempt."
     )
     capability_id: str = Field("", description="Capability that the run exercised.")
@@ -210,3 +216,8 @@ class RunOutputs(BaseModel):
     def as_outputs(self) -> dict[str, str]:
         """Return all outputs by their wire names."""
         return self.model_dump(by_alias=True)
+
+
+def agent_outputs() -> frozenset[str]:
+    """Return the wire names of the outputs that hold words of the agent."""
+    return frozenset(str(field.alias) for field in RunOutputs.model_fields.values() if "agent" in field.metadata)

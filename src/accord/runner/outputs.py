@@ -165,7 +165,7 @@ def error_outputs(error: Classification | None, redact: Redactor, policy: Postin
     evidence = {
         "rule": safe_line(error.evidence.rule, redact, policy, 100),
         "source": error.evidence.source,
-        "line": to_valid_text(redact(error.evidence.line))[:LINE_CHARS],
+        "line": safe_line(error.evidence.line, redact, policy),
     }
     summary = safe_line(error.summary, redact, policy) or _UNEXPLAINED.summary
     delay = _number(error.retry_after_seconds, digits=3)

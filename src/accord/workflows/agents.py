@@ -9,25 +9,19 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
+from accord.runner.models import RunOutputs, agent_outputs
 from accord.workflows.commands import commands_of, program_of, started_commands
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Job, Step, Workflow
 
 _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNORECASE)
-_OF_RUN = AgentAction(
-    outputs=[
-        *("exit-code", "commit-sha", "changes-made", "files-changed"),
-        *("error-category", "error-type", "error-recovery"),
-    ]
-)
+_OF_RUN = AgentAction(outputs=["run-dir"])
 """Our own action."""
 
-_WORDS = frozenset(
-    {"final-message", "final-message-summary", "error-summary", "llm-completed-tasks", "result-json",
-     "structured_output"}
-)  # fmt: skip
+_WORDS = agent_outputs() | {"structured_output"}
 """Outputs of runners and of actions that hold an agent's words."""
 
+_VALUES = RunOutputs().as_outputs().keys() - _WORDS
 
 COMMAND_INPUTS = frozenset({"script", "command", "commands", "cmd", "run", "runcmd"})
 """Inputs of actions that usually are scripts."""
@@ -85,7 +79,7 @@ def shipped_agents() -> KnownAgents:
 def gives_agent_text(step: Step | None, output: str) -> bool:
     """Return whether an output of a step, or of a job without one, holds words of an agent."""
     action = shipped_agents().action(step) if step else None
-    return output in _WORDS or (action is not None and output not in {*action.outputs, *_OF_RUN.outputs})
+    return output in _WORDS or (action is not None and output not in {*action.outputs, *_VALUES})
 
 
 def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[Step]:
