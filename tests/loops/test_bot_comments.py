@@ -16,7 +16,7 @@ from accord.loops.bot_comments import (  # fmt: skip
     waiting_threads,
 )
 from accord.loops.run import LOOPS
-from accord.loops.texts import APPENDIX_CHARACTERS
+from accord.loops.texts import APPENDIX_CHARACTERS, Poster
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -101,7 +101,7 @@ def answers(*rows: tuple[int, str, str]) -> ThreadAnswers:
 
 def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
     said = answers((1, "fixed", "Made it a set, @ada. Closes #4 -->"), (1, "declined", "no"), (9, "fixed", "what"))
-    ((thread, body),) = replies_to(["T1", "T2"], said, HEAD, "5/1", Redactor(), PostingPolicy()).items()
+    ((thread, body),) = replies_to(["T1", "T2"], said, HEAD, "5/1", Poster(Redactor(), PostingPolicy())).items()
     assert thread == "T1"
     assert body.startswith(f"Fixed in {HEAD}.")
     assert "@ada" not in body
@@ -111,5 +111,5 @@ def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
 
 
 def test_nothing_is_called_fixed_that_was_not_pushed() -> None:
-    replies = replies_to(["T1"], answers((1, "fixed", "done")), "", "5", Redactor(), PostingPolicy())
+    replies = replies_to(["T1"], answers((1, "fixed", "done")), "", "5", Poster(Redactor(), PostingPolicy()))
     assert replies["T1"].startswith("The agent reports")

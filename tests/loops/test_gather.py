@@ -31,6 +31,7 @@ from accord.loops.outputs import read_outputs
 from accord.loops.plan import next_state, start_run
 from accord.loops.run import LOOPS
 from accord.loops.state import with_notice
+from accord.loops.texts import Poster
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -269,7 +270,7 @@ def test_a_decision_not_to_run_is_written_where_people_would_read_something_else
     state: LoopState, decision: LoopDecision, is_written: bool
 ) -> None:
     def with_note(state: LoopState, decision: LoopDecision) -> LoopState:
-        return with_notice(state, decision, secrets=Redactor(), policy=PostingPolicy())
+        return with_notice(state, decision, Poster(Redactor(), PostingPolicy()))
 
     found = next_state(keepalive(), state, decision, with_note)
     assert (found is not None) == is_written

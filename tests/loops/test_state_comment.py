@@ -1,7 +1,5 @@
 """The comment that shows a loop's state: nothing in it can break out, and it fits whatever it holds."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from accord.loops.models import NEEDS_HUMAN as HUMAN
 from accord.loops.models import Budgets, LoopDecision, LoopState
 from accord.loops.plan import aftermath
 from accord.loops.state import read_view, with_notice, write_comment
+from accord.loops.texts import Poster
 from accord.runner.models import RunOutputs
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -23,14 +22,14 @@ HOSTILE = st.text(max_size=90) | st.sampled_from(
 )
 
 
-POSTING: Any = {"secrets": Redactor(), "policy": PostingPolicy()}
+POST = Poster(Redactor(), PostingPolicy())
 
 
 @pytest.mark.slow
 @given(error=HOSTILE, run_id=HOSTILE, message=HOSTILE, said=HOSTILE)
 def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, message: str, said: str) -> None:
     state = LoopState(revision=3, history=(well(run_id, error=error),))
-    state = with_notice(state, STOP.model_copy(update={"message": message}), said, **POSTING)
+    state = with_notice(state, STOP.model_copy(update={"message": message}), POST, said)
     found = read_view(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
     assert found == (state, "c" * 40, "d" * 40)
 
@@ -61,13 +60,8 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
     history = tuple(
         failed("é" * 100, number=n, error="é" * 100, tree="é" * 100, head_sha="é" * 100) for n in range(KEPT)
     )
-    warnings = ("<" * 600,) * 9
-    told = with_notice(
-        LoopState(iterations=KEPT, history=history),
-        STOP.model_copy(update={"warnings": warnings}),
-        "<" * 9000,
-        **POSTING,
-    )
+    stop = STOP.model_copy(update={"warnings": ("<" * 600,) * 9})
+    told = with_notice(LoopState(iterations=KEPT, history=history), stop, POST, "<" * 9000)
     body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
     found = read_view(body, "keepalive", 7)
@@ -79,9 +73,9 @@ def test_people_read_what_happened_and_no_secret() -> None:
         well("1", changes_made=True, head_sha="abc", seconds=61, cost_usd=0.5, tasks_done=2),
         failed("2", number=2, category="transient", recovery="retry"),
     )
-    policy = PostingPolicy(words=("recheck",))
+    post = Poster(Redactor(("correct-horse",)), PostingPolicy(words=("recheck",)))
     said = "It said correct-horse to @octo, recheck."
-    noted = with_notice(LoopState(history=history), STOP, said, secrets=Redactor(("correct-horse",)), policy=policy)
+    noted = with_notice(LoopState(history=history), STOP, post, said)
     body = write_comment(noted, 7)
     assert "| 2 | ❌ transient, retry | none | 0 | 0:00 |  |" in body
     assert "| 1 | ✅ succeeded | `abc` | 2 | 1:01 | $0.50 |" in body

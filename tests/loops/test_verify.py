@@ -16,6 +16,7 @@ from accord.loops.follow_up import (
     unmet_criteria,
 )
 from accord.loops.run import LOOPS
+from accord.loops.texts import Poster
 from accord.loops.verify import VerifyFacts, criteria_of
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -99,7 +100,7 @@ def test_the_run_is_shown_numbered_criteria_and_a_bounded_diff_without_secrets()
 
 def test_a_follow_up_is_made_fit_to_be_posted() -> None:
     follow_up = FollowUpIssue(title="Finish @it", body="Fixes #1. <script>x</script>")
-    title, body = follow_up_text(follow_up, ITEM, ["It works"], 7, Redactor(), PostingPolicy())
+    title, body = follow_up_text(follow_up, ITEM, ["It works"], 7, Poster(Redactor(), PostingPolicy()))
     assert "@it" not in title
     assert "Fixes #1" not in body
     assert "<script>" not in body
@@ -139,7 +140,7 @@ ITEMS = {
 def test_a_follow_up_is_a_full_task_whatever_the_agent_proposes(name: str, proposal: str) -> None:
     follow_up, unmet = FollowUpIssue(title="Finish it", body=proposal), ["Two", "Three"]
     assert follow_up_findings(follow_up, ITEMS[name], unmet) == []
-    assert follow_up_text(follow_up, ITEMS[name], unmet, 7, Redactor(), PostingPolicy())[1].count("\n## ") == 5
+    assert follow_up_text(follow_up, ITEMS[name], unmet, 7, Poster(Redactor(), PostingPolicy()))[1].count("\n## ") == 5
     body = follow_up_body(follow_up, ITEMS[name], unmet)
     assert criteria_of([WorkItem(number=6, body=body)]) == unmet
     if name in ("a whole task", "numbered headings"):

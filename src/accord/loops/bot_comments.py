@@ -19,10 +19,8 @@ from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopCont
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.questions import BEFORE_A_RUN, ON_A_PULL, Situation, run_decision
-from accord.loops.texts import join_parts, text_to_post
+from accord.loops.texts import Poster, join_parts
 from accord.text.markers import find_markers, write_marker
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
@@ -124,7 +122,7 @@ def thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> st
 
 
 def replies_to(
-    threads: Sequence[str], answers: ThreadAnswers, commit: str, run_id: str, secrets: Redactor, policy: PostingPolicy
+    threads: Sequence[str], answers: ThreadAnswers, commit: str, run_id: str, post: Poster
 ) -> dict[str, str]:
     """Return a reply by thread id; ``threads`` are those that the agent saw, ``commit`` is empty without a push."""
     heads = {
@@ -135,7 +133,7 @@ def replies_to(
     found: dict[str, str] = {}
     for answer in answers.threads:
         for thread in threads[answer.number - 1 : answer.number]:
-            text = text_to_post(answer.what, secrets, policy, REPLY_CHARACTERS)
+            text = post.text(answer.what, REPLY_CHARACTERS)
             marker = write_marker(MARKER, thread=thread, run=run_id)
             found.setdefault(thread, f"{heads[answer.done]}\n\n{text}\n\n{marker}")
     return found
@@ -180,8 +178,7 @@ def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
     if answers is None:
         return {}
     commit = run.outputs.commit_sha if run.outputs.changes_made == "true" else ""
-    context = run.context
-    return replies_to(threads, answers, commit, context.run_id, context.redact, context.policy)
+    return replies_to(threads, answers, commit, run.context.run_id, run.context.post)
 
 
 def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:

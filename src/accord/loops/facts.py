@@ -48,6 +48,7 @@ from accord.loops.outputs import iteration_of
 from accord.loops.questions import KEEPALIVE, Question, Situation, first_decision, situation_of, with_state
 from accord.loops.settings import may_have_settings
 from accord.loops.state import StateStore, with_notice
+from accord.loops.texts import Poster
 from accord.runner.models import RunOutputs
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -91,6 +92,11 @@ class LoopContext(Frozen):
         """Our own login: one request, once."""
         return self.github.identity()
 
+    @property
+    def post(self) -> Poster:
+        """The secrets and the policy of this job, for texts that are posted."""
+        return Poster(self.redact, self.policy)
+
     def store(self, loop: LoopName) -> StateStore:
         """Return the store of a loop's state."""
         if loop not in self.stores:
@@ -99,7 +105,7 @@ class LoopContext(Frozen):
 
     def with_notice(self, state: LoopState, decision: LoopDecision, problem: str = "") -> LoopState:
         """Put a decision and a problem into a state's notice, safe to post."""
-        return with_notice(state, decision, problem, secrets=self.redact, policy=self.policy)
+        return with_notice(state, decision, self.post, problem)
 
     def pull(self) -> Pull:
         """Read the pull request. Raises BrokenContract when it does not exist."""

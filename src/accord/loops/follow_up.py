@@ -17,12 +17,10 @@ from accord.github.limits import TITLE_CHARS
 from accord.github.models import Issue
 from accord.loops.facts import EndedRun
 from accord.loops.models import Closed
-from accord.loops.texts import line_to_post, text_to_post
+from accord.loops.texts import Poster
 from accord.text.markdown import as_quote, bare_title, with_closed_fence
 from accord.text.markers import find_markers, take_markers, write_marker
 from accord.text.outline import sections
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 
 FOLLOW_UP_MARKER = "follow-up"
 BODY_CHARACTERS = 30_000
@@ -126,17 +124,12 @@ def _part(body: str, title: str, otherwise: str = "") -> str:
 
 
 def follow_up_text(
-    follow_up: FollowUpIssue,
-    item: WorkItem,
-    unmet: Sequence[str],
-    pull: int,
-    secrets: Redactor,
-    policy: PostingPolicy,
+    follow_up: FollowUpIssue, item: WorkItem, unmet: Sequence[str], pull: int, post: Poster
 ) -> tuple[str, str]:
     """Return title and body of the follow-up, safe to post."""
-    follow_up = follow_up.model_copy(update={"body": secrets(follow_up.body)})  # lines with secrets are not cut
-    title = line_to_post(follow_up.title, secrets, policy, TITLE_CHARS - 50) or f"Remaining work of #{item.number}"
-    body = text_to_post(follow_up_body(follow_up, item, unmet), secrets, policy, BODY_CHARACTERS)
+    follow_up = follow_up.model_copy(update={"body": post.secrets(follow_up.body)})  # lines with secrets are not cut
+    title = post.line(follow_up.title, TITLE_CHARS - 50) or f"Remaining work of #{item.number}"
+    body = post.text(follow_up_body(follow_up, item, unmet), BODY_CHARACTERS)
     return title, f"{body}\n\nRemaining work of #{item.number} after #{pull}."
 
 
@@ -150,7 +143,7 @@ def create_follow_up(run: EndedRun, follow_up: FollowUpIssue, item: WorkItem, un
     """Return the follow-up of this pull request, created if no run did; None in a dry run."""
     context, github = run.context, run.context.github
     fields = {"pull": str(context.number)}
-    title, body = follow_up_text(follow_up, item, unmet, context.number, context.redact, context.policy)
+    title, body = follow_up_text(follow_up, item, unmet, context.number, context.post)
     body = f"{body}\n\n{write_marker(FOLLOW_UP_MARKER, **fields)}"
     since = (run.pull.merged_at or run.pull.created_at or github.server_time()) - _SKEW
 

@@ -18,10 +18,9 @@ from accord.github.client import GitHub
 from accord.github.comments import Comment, show_comment
 from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopDecision, LoopName, LoopState, Notice
+from accord.loops.texts import Poster
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers, write_marker
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from accord.engine.operations import OperationLog
@@ -165,14 +164,12 @@ def parse_state(text: str, loop: str) -> LoopState | None:
     return state if state.loop == loop else None
 
 
-def with_notice(
-    state: LoopState, decision: LoopDecision, problem: str = "", *, secrets: Redactor, policy: PostingPolicy
-) -> LoopState:
+def with_notice(state: LoopState, decision: LoopDecision, post: Poster, problem: str = "") -> LoopState:
     """Put a decision and a problem into the notice, safe to post and of bounded length."""
     from accord.text.sanitise import sanitise_line
 
     def to_line(text: str) -> str:
-        text = sanitise_line(secrets(text)[: 4 * LONGEST_SENTENCE], secrets=secrets, policy=policy).text
+        text = sanitise_line(post.secrets(text)[: 4 * LONGEST_SENTENCE], **post._asdict()).text
         return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
 
     notice = Notice(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.github.models import PullFile
 from accord.text.markers import defuse
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from accord.text.sanitise import Sanitised
 
 APPENDIX_CHARACTERS = 30_000
 """Below 128 KiB in any script: one environment value or argument holds no more (Linux, MAX_ARG_STRLEN)."""
@@ -30,33 +34,38 @@ def join_parts(parts: list[str], rest: str) -> str:
     return "\n\n".join([*shown, rest.format(n=missing)] if missing else shown)
 
 
-def text_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
-    """Return Markdown that is safe to post, at most twice ``characters`` long; redacted before it is cut."""
-    from accord.text.sanitise import sanitise
+class Poster(NamedTuple):
+    """Makes texts safe to post: without these secrets, and with what the policy allows."""
 
-    def make_safe(cut: str) -> str:
-        return defuse(sanitise(cut, secrets=secrets, policy=policy).text)[0].strip()
+    secrets: Redactor
+    policy: PostingPolicy
 
-    return _shorten(secrets(text.replace("\r\n", "\n")), make_safe, characters, 2 * characters, _CUT)
+    def text(self, text: str, characters: int) -> str:
+        """Return Markdown at most twice ``characters`` long."""
+        from accord.text.sanitise import sanitise
 
+        return self._shorten(text.replace("\r\n", "\n"), sanitise, characters, 2 * characters, _CUT)
 
-def line_to_post(text: str, secrets: Redactor, policy: PostingPolicy, characters: int) -> str:
-    """Return a title that is safe to post, never longer than ``characters``."""
-    from accord.text.sanitise import sanitise_line
+    def line(self, text: str, characters: int) -> str:
+        """Return a title, never longer than ``characters``."""
+        from accord.text.sanitise import sanitise_line
 
-    def make_safe(cut: str) -> str:
-        return defuse(sanitise_line(cut, secrets=secrets, policy=policy).text)[0].strip()
+        return self._shorten(text, sanitise_line, characters, characters, "…")
 
-    return _shorten(secrets(text), make_safe, characters, characters, "…")
+    def cell(self, text: str) -> str:
+        """Return a cell of a table."""
+        from accord.text.sanitise import sanitise_cell
 
+        return sanitise_cell(text, secrets=self.secrets, policy=self.policy)
 
-def _shorten(text: str, make_safe: Callable[[str], str], characters: int, most: int, end: str) -> str:
-    """Cut before the text is made safe, since a cut afterwards could undo that; cut more where that made it longer."""
-    safe = make_safe(text if len(text) <= characters else text[: characters - len(end)] + end)
-    while len(safe) > most:
-        characters //= 2
-        safe = make_safe(text[:characters] + end)
-    return safe
+    def _shorten(self, text: str, clean: Callable[..., Sanitised], characters: int, most: int, end: str) -> str:
+        """Redact before the cut, and cut before the rest, which a cut could undo; cut more where it made it longer."""
+        text = self.secrets(text)
+        cut = text if len(text) <= characters else text[: characters - len(end)] + end
+        while len(safe := defuse(clean(cut, secrets=self.secrets, policy=self.policy).text)[0].strip()) > most:
+            characters //= 2
+            cut = text[:characters] + end
+        return safe
 
 
 def diff_of(files: Iterable[PullFile]) -> str:

@@ -45,12 +45,10 @@ from accord.loops.questions import (
     run_decision,
     situation_of,
 )
-from accord.loops.texts import diff_of, digest, join_parts, text_to_post
+from accord.loops.texts import Poster, diff_of, digest, join_parts
 from accord.text.criteria import criteria_sections
 from accord.text.markdown import cell, table
 from accord.text.markers import find_markers
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 from accord.text.untrusted import DATA as UNTRUSTED
 from accord.text.untrusted import fenced_data
 
@@ -206,34 +204,22 @@ def criteria_digest(items: Sequence[WorkItem]) -> str:
     return digest("\0".join(criteria_of(items)))
 
 
-def verdict_comment(
-    verdict: Verdict,
-    criteria: Sequence[str],
-    commit: str,
-    follow_up: int | None,
-    secrets: Redactor,
-    policy: PostingPolicy,
-) -> str:
-    """Return the comment that reports a verdict: its summary, a row for each criterion, and the follow-up."""
-    from accord.text.sanitise import sanitise_cell
-
-    def safe(text: str) -> str:
-        return sanitise_cell(text, secrets=secrets, policy=policy)
-
+def verdict_comment(verdict: Verdict, criteria: Sequence[str], commit: str, item: int | None, post: Poster) -> str:
+    """Return the comment that reports a verdict: its summary, a row for each criterion, and the follow-up ``item``."""
     shown: list[list[str]] = []
     left, texts = TABLE_CHARACTERS, dict(enumerate(criteria, 1))
     for one in sorted(verdict.criteria, key=lambda one: one.number):
-        row = [_SIGNS[one.met], str(one.number), safe(texts.get(one.number, "")), safe(one.evidence)]
+        row = [_SIGNS[one.met], str(one.number), post.cell(texts.get(one.number, "")), post.cell(one.evidence)]
         left -= sum(len(part) + 3 for part in row)
         if left < 0:
             break
         shown.append(row)
     parts = [
         f"### Verdict on `{cell(commit[:12])}`: {verdict.verdict}",
-        text_to_post(verdict.summary, secrets, policy, SUMMARY_CHARACTERS),
+        post.text(verdict.summary, SUMMARY_CHARACTERS),
         table(["", "#", "Criterion", "Evidence"], shown) if shown else "",
         f"{more} more criteria were judged." if (more := len(verdict.criteria) - len(shown)) else "",
-        f"The remaining work is in #{follow_up}." if follow_up is not None else "",
+        f"The remaining work is in #{item}." if item is not None else "",
     ]
     return "\n\n".join(filter(None, parts))
 
@@ -326,5 +312,5 @@ class Verify(Loop):
         issue = create_follow_up(run, follow_up, item_left(items, verdict), unmet) if follow_up else None
         criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
         context, number = run.context, issue.number if issue else None
-        text = verdict_comment(verdict, criteria, commit, number, context.redact, context.policy)
+        text = verdict_comment(verdict, criteria, commit, number, context.post)
         comment_once(context, text, VERDICT_MARKER, run=context.run_id)
