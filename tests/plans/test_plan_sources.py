@@ -323,6 +323,23 @@ def test_an_entry_states_its_priority_and_complexity(read: Callable[[str], Sourc
     labels = {name: item.labels[2:] for name, item in items(read(text)).items()}
     assert labels["T001"] == ["priority:low", "complexity:high"]
     assert labels["T002"] == ["priority:medium", "complexity:trivial"]
+    assert items(read(text.replace(": low", ": TBD")))["T001"].labels[2:] == ["priority:medium", "complexity:high"]
+
+
+REFUSED = {
+    "a priority that is not a level": ("\n  - Priority: critical", "label-unknown"),
+    "one in brackets": (" (priority: urgent)", "label-unknown"),
+    "a number that is not one": ("\n  - Priority: P4", "label-unknown"),
+    "a complexity that is not a level": ("\n  - Complexity: `XL`", "label-unknown"),
+    "a second priority": ("\n  - Priority: low\n  - Priority: P1", "label-repeated"),
+    "a label and another priority": ("\n  - Labels: priority:low\n  - Priority: high", "label-repeated"),
+}
+
+
+@pytest.mark.parametrize(("stated", "code"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_a_stated_level_is_not_replaced_by_a_default(read: Callable[[str], Source], stated: str, code: str) -> None:
+    assert errors(read(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n")) == [(code, 2)]
 
 
 @pytest.mark.parametrize("struck", ["~~T002 Old in src/b.py~~", "T002 ~~Old in src/b.py~~ (after T001)"])

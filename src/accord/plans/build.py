@@ -38,7 +38,7 @@ def build_plan(
     found += _unknown_references(source.tasks, by_id)
     items = {}
     for task in open_tasks:
-        items[task.id] = _item(task, source.spec, task.priority or priority, task.complexity or complexity)
+        items[task.id] = _item(task, source.spec, task.priority or priority, complexity)
         found += ((task.file, each) for each in _missing_parts(task, items[task.id]))
     if not source.tasks and not found:
         hint = "Write each task as `- [ ] What to do in path/to/file`."

@@ -7,13 +7,14 @@ import re
 import textwrap
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
+from itertools import filterfalse
 from operator import attrgetter
-from typing import get_args
 
 from accord.core.frozen import Frozen
-from accord.plans.models import Complexity, Priority, Source, SourceTask, priority_in
+from accord.core.texts import is_nothing
+from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.blocks import read_blocks
 from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
 
@@ -43,6 +44,7 @@ _FIELDS = {
     "id": "id",
 }
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
+_LEVELS = {"priority": ("high", "medium", "low"), "complexity": ("trivial", "low", "medium", "high")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
 
@@ -64,17 +66,16 @@ class ListEntry(Frozen):
         return tuple(dict.fromkeys(path for text in self.fields.get(name, ()) for path in paths_in(text)))
 
     @property
-    def priority(self) -> Priority:
-        """The priority that it states by its name or as P0 to P3."""
-        texts = self.fields.get("priority", ())
-        levels: tuple[Priority, ...] = get_args(Priority)[1:]
-        return next((level for level in levels if level in _words_of(texts)), "") or priority_in(texts)
-
-    @property
-    def complexity(self) -> Complexity:
-        """The complexity that it states."""
-        levels: tuple[Complexity, ...] = get_args(Complexity)[1:]
-        return next((level for level in levels if level in _words_of(self.fields.get("complexity", ()))), "")
+    def labels(self) -> tuple[str, ...]:
+        """The labels that it states, also by a priority, P0 to P3 or a complexity; another value is a label, too."""
+        names = [name for text in self.fields.get("labels", ()) for name in text.split(",")]
+        for category, levels in _LEVELS.items():
+            for text in filterfalse(is_nothing, self.fields.get(category, ())):
+                words = _SLUG_WORDS.findall(text.casefold())
+                level = next((level for level in levels if level in words), "")
+                level = level or (priority_in([text]) if category == "priority" else "")
+                names.append(f"{category}:{level or text.strip('*_`. ')}")
+        return tuple(dict.fromkeys(filter(None, (name.strip(" `") for name in names))))
 
 
 def entries_of(markdown: str) -> list[ListEntry]:
@@ -299,7 +300,6 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
     text = " ".join(entry.text.split())
     waits = entry.fields.get("blockers", ())
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))
-    labels = (label.strip(" `") for texts in entry.fields.get("labels", ()) for label in texts.split(","))
     return SourceTask(
         name,
         text,
@@ -312,12 +312,10 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
         criteria=entry.criteria or (text,),
         context=entry.notes,
         blockers=tuple(dict.fromkeys(each for each in blockers if each != name)),
-        priority=entry.priority,
-        complexity=entry.complexity,
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
-        labels=tuple(filter(None, labels)),
+        labels=entry.labels,
         hint="Name its files in the entry, or below it in an entry such as `- Scope: src/export.py`.",
     )
 
@@ -336,7 +334,3 @@ def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:
 def _slug(text: str) -> str:
     words = _SLUG_WORDS.findall(text.casefold())
     return "-".join(words[:_MOST_SLUG_WORDS]) or "task"
-
-
-def _words_of(texts: Iterable[str]) -> set[str]:
-    return {word for text in texts for word in _SLUG_WORDS.findall(text.casefold())}

@@ -15,7 +15,6 @@ from accord.core.frozen import Frozen
 
 _MOST_BYTES = 4 * 1024 * 1024
 Priority = Literal["", "high", "medium", "low"]
-Complexity = Literal["", "trivial", "low", "medium", "high"]
 _PRIORITY = re.compile(r"\bP([0-3])\b")
 _PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
 
@@ -36,11 +35,10 @@ class SourceTask(Frozen):
     constraints: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()  # ids of tasks of the same source, or issues such as #12
     priority: Priority = ""
-    complexity: Complexity = ""
     is_done: bool = False
     number: int = 0  # the issue that an earlier write-back recorded, 0 without one
     body: str = ""  # a whole body that follows a template, used as it is
-    labels: tuple[str, ...] = ()  # in place of the usual ones, with a body
+    labels: tuple[str, ...] = ()  # in place of the usual ones
     hint: str = ""  # where to add files to the scope
 
 

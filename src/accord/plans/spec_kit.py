@@ -141,12 +141,10 @@ def _task(
         criteria=(text, *entry.criteria),
         context=entry.notes,
         blockers=tuple(name for name in references_in(waits) if name != match[1]),
-        priority=entry.priority,
-        complexity=entry.complexity,
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
-        labels=tuple(label.strip(" `") for text in entry.fields.get("labels", ()) for label in text.split(",")),
+        labels=entry.labels,
         hint=f"Name its files at the end of the line, such as `{match[1]} … in src/export.py`.",
     )
     return task, "P" in tags
@@ -165,7 +163,7 @@ def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
         rank = priority_in([phase.title, *([story.title] if story else [])])
         goals = phase.labelled.get("goal", []) + phase.labelled.get("purpose", [])
         phase.tasks[:] = [
-            replace(task, priority=task.priority or rank, context=(*(f"Goal: {goal}" for goal in goals), *task.context))
+            replace(task, priority=rank, context=(*(f"Goal: {goal}" for goal in goals), *task.context))
             for task in phase.tasks
         ]
         closing = [f"Checkpoint: {words}" for words in phase.labelled.get("checkpoint", [])]
