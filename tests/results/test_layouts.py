@@ -100,7 +100,7 @@ def test_a_part_is_there_if_its_label_has_a_text(parts: dict[str, str], line: st
     assert check(text()) == []
     for missing in parts:
         assert check(text()) == [(CODES[missing], "error")], missing
-    unseen = ("<!-- x -->", "&nbsp;", "<span></span>", "&#8203;", "<br>", "?", "\u3164")
+    unseen = ("<!-- x -->", "&nbsp;", "<span></span>", "&#8203;", "<br>", "?", "`...`", "\u3164")
     for name, placeholder in product(parts, ("", "none", "TBD", "<which one>", *unseen)):
         missing = ""
         if name != "Type":
@@ -217,10 +217,16 @@ SYNONYMS = {
 
 
 @pytest.mark.parametrize(
-    "text", ["Add `<!-- x -->`.", "`<br>a`", "```\n<!-- x -->\n```", "a&nbsp;b", "<img src=a.png>", "<b>range(n)</b>"]
+    "text",
+    [
+        *("Add `<!-- x -->`.", "`<br>a`", "```\n<!-- x -->\n```", "a&nbsp;b", "<img src=a.png>", "<b>range(n)</b>"),
+        *("`>=`", "```\n}\n```", "503."),
+    ],
 )
 def test_a_part_of_code_or_with_tags_and_entities_has_a_text(text: str) -> None:
     assert review_findings(f"**What:** a\n\n**Why:** Criterion 1\n\n### Fix\n\n{text}") == []
+    lines = [f"{name}: {value}" for name, value in {**BLOCKER, "Description": text}.items()]
+    assert "```" in text or report_findings("\n".join(lines)) == []
 
 
 @pytest.mark.parametrize("part", SYNONYMS)

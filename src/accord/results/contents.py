@@ -7,9 +7,14 @@ from itertools import zip_longest
 
 from accord.core import lazy_re as re
 from accord.core.texts import is_nothing
-from accord.text.outline import seen_text
+from accord.text.blocks import read_blocks
+from accord.text.outline import code_of, seen_text
 
 _LETTER = re.compile(r"\w")
+_CODE = re.compile(r"`[^`\w]+`")
+_SIGN = re.compile(r"[^`\w\s.?\u2026_-]")
+"""A sign that is a text in code, such as ``>=``; dots, dashes and question marks are places for one."""
+
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}"
 """Two letters of a script without spaces between words: about one word."""
 
@@ -115,7 +120,11 @@ _DENIAL = re.compile(r"\b(?:no|none|not|nothing)\b", re.IGNORECASE)
 
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
-    return not is_nothing(seen_text(text))
+    seen = seen_text(text)
+    if not is_nothing(seen):
+        return True
+    fences = [code for block in read_blocks(text).leaves if block.kind == "fence" for code in code_of(block)]
+    return any(_SIGN.search(code) for code in (*fences, *_CODE.findall(seen)) if not _LETTER.search(code))
 
 
 def word_count(text: str) -> int:

@@ -35,6 +35,9 @@ _BRACKETED = re.compile(r"\([^()\n]{0,80}\)")
 _WORD = re.compile(r"\w[\w'-]*")
 _JOINT = re.compile(r"[/&+]|(?i:\band\b)")
 _LETTER = re.compile(r"\w")
+_NUMBER = re.compile(r"\s*(?!1\W)\d+[.)]")
+"""A number at the end of a sentence; in Markdown, an entry without text. With 1, a list may have been begun."""
+
 _TAG = re.compile(
     r"`[^`\n]*`|<(?P<end>/)?(?:(?P<list>[uo]l)|(?P<entry>li)|(?P<bold>b|strong|em|i|u|h[1-6])|p|details|summary)"
     r"(?:\s[^<>]*)?>(?(entry)\s*)",
@@ -94,7 +97,8 @@ class Reading(Frozen):
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
-        return says_something(self.parts.get(part, "").rstrip(" \n*_"))
+        text = self.parts.get(part, "").rstrip(" \n*_")
+        return says_something(text) or _NUMBER.fullmatch(text) is not None
 
 
 def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:

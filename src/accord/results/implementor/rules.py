@@ -157,7 +157,7 @@ def _check_blocked(summary: str) -> Iterator[Finding]:
         yield Finding("blocker-description", message, "/summary", hint=hint)
     yield from _check_options(options)
     number = _NUMBER.fullmatch(reading.parts.get("recommendation", ""))  # in Markdown, an entry without text
-    has_choice = reading.has("recommendation") or (number and 0 < int(number[1]) <= len(options.found))
+    has_choice = 0 < int(number[1]) <= len(options.found) if number else reading.has("recommendation")
     if not has_choice and not _RECOMMENDED.search(reading.parts.get("options", "")):
         hint = "Add `Recommendation: …` with the best option and the reason."
         yield _gap("blocker-recommendation", "The summary has no recommendation.", hint, reading, "recommendation")
