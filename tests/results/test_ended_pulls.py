@@ -172,6 +172,26 @@ def test_open_work_goes_on_where_it_is_though_the_new_prefix_has_a_branch_in_its
     assert (refused.outcome, "`bots` is in the way" in str(refused.error)) == (Outcome.REFUSED, True)
 
 
+@pytest.mark.parametrize(
+    "how", ["open", "deleted", *(pytest.param(how, marks=pytest.mark.matrix) for how in ("closed", "squash"))]
+)
+def test_a_result_belongs_to_its_own_pull_request_alone_after_an_earlier_one_is_reopened(
+    stage: Stage, tree: Path, how: str
+) -> None:
+    apply(stage, work(tree, "a = 2\n"))
+    end_pull(stage, 2, "closed")
+    second = work(tree, "b = 2\n", "src/b.py")
+    apply(stage, second)
+    if how != "open":
+        end_pull(stage, 3, how)
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="open")
+    again = apply(stage, second)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert ("revision-ended" in codes(again)) == (how != "open")
+    third = apply(stage, work(tree, "c = 2\n", "src/c.py"))
+    assert (third.details["revision"]["branch"], "branch-over" in codes(third)) == ("accord/1", False)
+
+
 @pytest.mark.parametrize("how", ["closed", pytest.param("squash", marks=pytest.mark.matrix)])
 def test_a_result_that_ended_stays_so_after_its_branch_is_deleted(stage: Stage, tree: Path, how: str) -> None:
     first = work(tree, "a = 2\n")

@@ -287,7 +287,7 @@ WORKS: dict[str, tuple[Any, int, int]] = {
     "signed": (signed_work, 5, FIRST_LEASE + 4 + 1 + 1 + 1),
     "second-branch": (second_branch_work, 8, LEASE + 1 + 1),
     "blocked": (blocked_work, 5, FIRST_LEASE + 1 + 1),
-    "conflict": (conflict_work, 8, LEASE + 1 + 1 + 1 + 1),
+    "conflict": (conflict_work, 9, LEASE + 1 + 1 + 1 + 1),
 }
 """How to begin, and the reads and writes of a run that nothing disturbs."""
 

@@ -45,6 +45,7 @@ class CommitBranch(Frozen):
     base: str
     found: BranchFacts
     pulls: tuple[Pull, ...]
+    is_over: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -109,9 +110,10 @@ def read_branch(
         try:
             lines.append([*_read_places(github, git, heads, patch, item, token, base, each)])
         except Refused:  # a branch is in the way of this name, which open work under an earlier one does not need
-            if not any(line[-1].is_open for line in lines):
+            if not any(each.is_open for line in lines for each in line):
                 raise
-    place = next((line[-1] for line in reversed(lines) if line[-1].is_open), lines[-1][-1])
+    usable = [each for line in reversed(lines) for each in line if not each.is_over]
+    place = max(usable, key=lambda each: (bool(each.found.applied), each.is_open))
     found = place.found
     first_parents = ("rev-list", "--first-parent", f"{found.base}..{found.tip}")
     state = BranchState(
@@ -150,7 +152,11 @@ def _earlier_prefixes(github: GitHub, names: Sequence[str], item: int, identity:
 def _read_places(
     github: GitHub, git: Git, heads: Mapping[str, str], patch: bytes, item: int, token: str, base: str, prefix: str
 ) -> Iterator[CommitBranch]:
-    """Yield the item's branches whose work is over, and at last the one for the next commit."""
+    """Yield the item's branches whose work is over, and the one for the next commit.
+
+    After that one, if it is open without the result, come later branches, which have it if a person reopened an
+    earlier pull request.
+    """
     start = tip_of(git, "base")
     for number in count(1):
         name = work_branch(item, number, prefix)
@@ -163,8 +169,8 @@ def _read_places(
         is_over = are_over(pulls, kept)
         if is_over and not any(is_ancestor(git, applied, head) for head in kept or ()):
             applied = ""  # pushed after the end of the pull requests, so that none of them has it
-        yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls)
-        if not is_over:
+        yield CommitBranch(name, base, BranchFacts(start, tip, applied), pulls, is_over)
+        if not is_over and (applied or not pulls):
             return
 
 

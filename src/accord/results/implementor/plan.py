@@ -342,7 +342,7 @@ def _base_findings(facts: RevisionFacts, pull: Pull | None) -> Iterator[Finding]
         hint = f"After the merge and the review: `accord items move {facts.issue.number} --to closed`."
         yield warning("base-not-default", message, hint=hint)
     over = facts.state.over if facts.state else ()
-    if over and facts.closes_item:
+    if over and facts.closes_item and pull is None:
         pull = over[-1].pulls[0]
         message = f"`{over[-1].name}` is over: #{pull.number} was {'merged' if pull.is_merged else 'closed'}."
         hint = f"The result starts from `{facts.base}` on `{facts.branch_name}`; the old branch may stay or go."
