@@ -102,7 +102,8 @@ def actor_problem(actor: str) -> str:
 
 def is_template(text: str) -> bool:
     """Tell whether a text, or each sentence of it, is of a template, whatever its case, marks and numbers are."""
-    return _normal(text) in _templates() or _templates().issuperset(map(_normal, _SENTENCE_END.split(text)))
+    sentences, templates = _SENTENCE_END.split(text), _templates()
+    return templates.issuperset(map(_normal, sentences)) or (len(sentences) > 1 and _normal(text) in templates)
 
 
 @cache
@@ -112,7 +113,7 @@ def _templates() -> frozenset[str]:
 
 def _normal(text: str) -> str:
     words = " ".join(_WORDS.findall(text.casefold()))
-    return next((words.removeprefix(word) for word in _SUBJECTS if words.startswith(word)), words)
+    return words.removeprefix(next(filter(words.startswith, _SUBJECTS), ""))
 
 
 def line_end_findings(text: str, path: str) -> list[Finding]:

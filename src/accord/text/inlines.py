@@ -76,6 +76,8 @@ def decoded_entity(entity: str) -> str:
 
 def plain_address(address: str) -> str:
     """Return an address without entities and backslashes."""
+    if "&" not in address and "\\" not in address:
+        return address
     return ESCAPE.sub(r"\1", ENTITY.sub(lambda hit: decoded_entity(hit[0]), address))
 
 

@@ -64,7 +64,7 @@ class Section(Frozen):
         """The visible text of the section, without comments; code and quotes count as content."""
         return "\n".join(text for block in self.blocks for text in _shown_texts(block)).strip()
 
-    @property
+    @cached_property
     def visible(self) -> str:
         """The text of the section as ``seen_text`` reads it."""
         return _visible(self.blocks)
@@ -301,8 +301,10 @@ def _shown_tag(tag: str) -> str:
 
 
 def _without_tags(content: str) -> str:
-    inside = read_inlines(content, {}) if "`" in content or "<" in content else ()
-    kept = [(span, content[span.start : span.end]) for span in inside if span.kind in ("code", "html", "autolink")]
+    if "`" not in content and "<" not in content:
+        return plain_address(content)
+    inside = (span for span in read_inlines(content, {}) if span.kind in ("code", "html", "autolink"))
+    kept = [(span, content[span.start : span.end]) for span in inside]
     marks = [(span.start, span.end, _shown_tag(text) if span.kind == "html" else text) for span, text in kept]
     return _with_replacements(content, marks, plain_address)
 
