@@ -145,6 +145,7 @@ SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in
     [
         ((("genesis", "planned", "finalize"),), "", "", set(), set()),
         (DONE_BY_ADA, "Ada", "", {"ada"}, {"ada"}),
+        ((("planned", "for_review", "bob", FORCED),), "", "", {"bob"}, {"bob"}),
         (SENT_BACK, "Ada", "rev", {"ada"}, {"ada"}),
         ((*DONE_BY_ADA, ("for_review", "in_progress", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
         ((*SENT_BACK, ("in_progress", "for_review", "bob")), "Ada", "rev", {"ada", "bob"}, {"ada", "bob"}),

@@ -44,9 +44,10 @@ def _with_event(people: People, event: StatusEvent, before: StatusEvent | None) 
     if event.to_lane == "planned":
         people = replace(people, worker="", workers=frozenset())
     elif is_work:
-        is_same = people.worker and event.to_lane == "for_review"
         workers = names if event.to_lane == "claimed" or event.force else people.workers | names
-        people = People(people.worker if is_same else actor, workers, people.reviewer, implementers)
+        people = People(
+            people.worker if event.to_lane == "for_review" else actor, workers, people.reviewer, implementers
+        )
     if actor and (event.to_lane in ("in_review", "approved") or (is_judged and event.to_lane in REOPENED)):
         people = replace(people, reviewer=actor)
     return people
