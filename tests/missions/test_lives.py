@@ -92,7 +92,7 @@ class Life:
         for wp_id in sorted({name for names in self.lost.values() for name in names}):
             if self.chance.random() < 0.2:
                 with suppress(AccordError):
-                    self.start(wp_id, "ada", is_named=False)
+                    self.start(wp_id, "ada")
 
     def do_as_people_do(self, wp_id: str, kind: float) -> None:
         with suppress(AccordError):
@@ -144,17 +144,15 @@ class Life:
             return
         options = {name[2:].replace("-", "_"): value for name, value in zip(words[5::2], words[6::2], strict=True)}
         if words[2] == "start":
-            self.start(words[4], options.get("actor", "ada"), is_named="actor" in options)
+            self.start(words[4], options.get("actor", "ada"))
         elif words[2] == "move":
             self.move(words[4], options.pop("to"), options.pop("actor"), **options)
 
-    def start(self, wp_id: str, actor: str, *, is_named: bool = True) -> None:
+    def start(self, wp_id: str, actor: str) -> None:
         self.story.append(f"start {wp_id} {actor}")
         before = self.branches()
         try:
-            self.perhaps_killed(
-                lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str, is_named=is_named)
-            )
+            self.perhaps_killed(lambda: start(self.root, self.project.slug, wp_id, actor, self.clock, redact=str))
         finally:
             for branch in {*self.branches()} - {*before}:
                 begun = [

@@ -76,16 +76,12 @@ def test_a_start_sends_nothing_back(code: Project) -> None:
             start(code)
 
 
-def test_work_of_another_is_not_taken_over_but_may_be_continued_without_a_name(code: Project) -> None:
-    for begin, doors in (
-        (lambda: code.move("WP01", "claimed"), (partial(start, is_named=False),)),
-        (lambda: start(code), ()),
-    ):
+def test_work_of_another_is_not_taken_over(code: Project) -> None:
+    for begin in (lambda: code.move("WP01", "claimed"), lambda: start(code)):
         begin()
-        for door in (start, lambda project, actor: project.move("WP01", "in_progress", actor), *doors):
+        for door in (start, lambda project, actor: project.move("WP01", "in_progress", actor)):
             with pytest.raises(BrokenContract, match="ada has claimed it"):
                 door(code, actor="bob")
-    assert start(code, actor="bob", is_named=False).events == ()
 
 
 def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Project) -> None:

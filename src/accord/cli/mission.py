@@ -247,9 +247,9 @@ def start(given: _StartPackageArguments) -> None:
 
     Moves it to in_progress. The same command continues a start that was interrupted.
     """
-    named, actor = given.actor.strip(), os.environ.get("GITHUB_ACTOR", "")
+    actor = given.actor.strip() or os.environ.get("GITHUB_ACTOR", "")
     with suppress(OSError, KeyError):
-        actor = named or actor or getpass.getuser()
+        actor = actor or getpass.getuser()
     with _refusals(given, given):
         started = start_package(
             _root(),
@@ -260,7 +260,6 @@ def start(given: _StartPackageArguments) -> None:
             redact=redactor_for(os.environ),
             legacy_default=given.legacy_default,
             is_dry_run=given.dry_run,
-            is_named=bool(named),
         )
     location = {name: getattr(started.workspace, name) for name in ("workspace_path", "branch_name", "lane_id")}
     operations = [{"op": step.op, "target": step.target} for step in started.operations]

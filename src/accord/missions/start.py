@@ -112,12 +112,8 @@ def start(
     redact: Callable[[str], str],
     legacy_default: ExecutionMode | None = None,
     is_dry_run: bool = False,
-    is_named: bool = True,
 ) -> StartResult:
-    """Start a work package. Raises BrokenContract when it may not start, Refused where git stops it.
-
-    ``is_named`` tells that ``actor`` was given: without, it continues what another actor has in progress.
-    """
+    """Start a work package. Raises BrokenContract when it may not start, Refused where git stops it."""
     storage = Storage(clock)
     request = MoveRequest(wp_id, "in_progress", redact(actor))
     with locked_mission(root, slug, legacy_default, storage) as (mission, lock):
@@ -125,8 +121,6 @@ def start(
         if source not in (*WAITING, "in_progress"):
             message = f"{wp_id} is {source}, and only planned, claimed and blocked work can start."
             raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
-        if source == "in_progress" and not is_named:  # no one is recorded
-            request = replace(request, actor=mission.people_of(wp_id).worker or request.actor)
         _, events = plan_mission_move(mission, request, clock.now())
         workspace = resolve_workspace(mission, wp_id)
         if events and workspace.branch_name:
