@@ -871,6 +871,40 @@ def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
     assert found() == [(code, "warning")]
 
 
+LOG, NEW, PATHS = "status.events.jsonl", "100-new", "kitty-specs/{}/status.events.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("status", "folder", "changes", "found"),
+    [
+        ("claimed", NEW, {}, {}),
+        ("claimed", NEW, {LOG: ""}, {PATHS.format(NEW): "log-altered"}),
+        ("claimed", NEW, {LOG: "", "meta.json": {"mission_id": "ID1"}}, {PATHS.format(NEW): "log-altered"}),
+        ("claimed", NEW, {"tasks/WP01-part.md": ""}, {PATHS.format(NEW): "work-package-unknown"}),
+        ("claimed", NEW, {LOG: "", "meta.json": {"mission_id": "ID2"}}, {PATHS.format(SLUG): "log-altered"}),
+        ("claimed", "", {}, {PATHS.format(SLUG): "log-altered"}),
+        ("done", "", {}, {}),
+    ],
+)
+def test_a_change_that_renames_or_removes_a_mission_loses_no_work(
+    project: Project, status: str, folder: str, changes: dict[str, Any], found: dict[str, str]
+) -> None:
+    project.begin(mission_id="ID1")
+    project.work_package("WP01", "planning_artifact")
+    project.event("WP01", "planned", "claimed", NOW - timedelta(days=1))
+    project.event("WP01", "claimed", status)
+    project.repository()
+    for name, content in changes.items():
+        project.write(name, content)
+    for name in (name for name, content in changes.items() if name != LOG and not content):
+        (project.folder / name).unlink()
+    project.folder.rename(project.folder.with_name(folder) if folder else project.root / "elsewhere")
+    files = check_missions(project.root, [], "HEAD", None, NOW).files
+    assert {
+        path: one.code for path, all_found in files.items() for one in all_found if one.severity == "error"
+    } == found
+
+
 def test_a_change_of_one_work_package_blames_no_other(project: Project) -> None:
     recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
     project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)

@@ -211,6 +211,7 @@ class Meta(MissionFileModel):
     """``meta.json``; old files name the type ``mission``."""
 
     mission_id: LenientText = ""
+    mission_slug: LenientText = ""
     mission_type: LenientText = ""
     mission: LenientText = ""
     target_branch: LenientText = ""

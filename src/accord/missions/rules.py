@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -22,7 +23,16 @@ from accord.core.shapes import unread_keys
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
-from accord.missions.load import WP_FILE, Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
+from accord.missions.load import (
+    WP_FILE,
+    Mission,
+    hint_of,
+    lines_of,
+    load_mission,
+    missions_by_id,
+    once_for_mission,
+    repeated_id,
+)
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
 from accord.missions.move import branch_of_work
@@ -82,17 +92,15 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
 
 def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
     """Replay the log: events that no move writes are errors where the change since ``start`` added them."""
-    path, name = log_path(mission.folder), f"{SPECS}/{mission.slug}/{FILE}"
-    git = Git(mission.root)
-    before = git.attempt("cat-file", "blob", f"{start}:./{name}").stdout if start else b""
-    is_old = bool(start) and git.attempt("cat-file", "-e", f"{start}:./{SPECS}/{mission.slug}").returncode == 0
+    path, slug = log_path(mission.folder), _slug_before(mission, start)
+    before = _file_before(mission.root, start, slug, FILE) if slug else b""
     old = read_log(before)
     names = {"", mission.slug, *(event.mission_slug for event in old.events)}  # a mission may be renamed
     kept = before[: before.rfind(b"\n") + 1] if old.torn_at else before  # the next move removes what a crash cut off
     if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
         message = f"This change removes or alters lines of {FILE}, which may only grow."
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
-    yield from _lost_files(mission, start)
+    yield from _lost_files(mission, f"{start}:./{SPECS}/{slug}/tasks" if slug else "")
     illegal, passed = [], cache(partial(_starts_of, mission))
     for wp_id, events in mission.log.by_work_package.items():
         added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
@@ -102,7 +110,7 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
                 reason = _refusal(mission, event, people, passed) or (_doubt_about(mission, event) if is_last else "")
-                if is_old and event.mission_slug not in names:
+                if slug and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             reason = finding_of("event-illegal", reason).message  # the rest is about options of a command
             if reason and not is_added:
@@ -117,11 +125,40 @@ def _of_change(mission: Mission, start: str, now: datetime) -> Iterator[Finding]
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}", hint=hint), line=line)
 
 
-def _lost_files(mission: Mission, start: str) -> Iterator[Finding]:
-    """Find work packages that only the log names; an error where the change since ``start`` removed the file."""
-    lost, folder = sorted(mission.log.latest.keys() - mission.files), f"{start}:./{SPECS}/{mission.slug}/tasks"
-    listed = Git(mission.root).attempt("ls-tree", "--name-only", "-z", folder).stdout if start and lost else b""
-    removed = {name[1] for each in listed.decode("utf-8", "replace").split("\0") if (name := WP_FILE.fullmatch(each))}
+def _file_before(root: Path, start: str, slug: str, name: str) -> bytes:
+    return Git(root).attempt("cat-file", "blob", f"{start}:./{SPECS}/{slug}/{name}").stdout
+
+
+def _names_before(root: Path, folder: str) -> list[str]:
+    listed = Git(root).attempt("ls-tree", "--name-only", "-z", folder).stdout if folder else b""
+    return listed.decode("utf-8", "replace").split("\0")[:-1]
+
+
+@once_for_mission
+def _slug_before(mission: Mission, start: str) -> str:
+    """Return the name that the folder of a mission had at a commit, by its id or older name; empty for a new one."""
+    before = _names_before(mission.root, f"{start}:./{SPECS}" if start else "")
+    older = {mission.meta.mission_slug, *(event.mission_slug for event in mission.log.events)}
+    gone = [name for name in before if not os.path.lexists(mission.root / SPECS / name)]
+    if mission_id := mission.meta.mission_id:
+        metas = ((name, _file_before(mission.root, start, name, "meta.json")) for name in gone)
+        older |= {name for name, meta in metas if json.dumps(mission_id).encode() in meta}
+    return mission.slug if mission.slug in before else next((name for name in gone if name in older), "")
+
+
+def _removed_missions(root: Path, start: str, slugs: Iterable[str]) -> Iterator[tuple[str, Finding]]:
+    for slug in slugs:
+        latest = read_log(_file_before(root, start, slug, FILE)).latest.items()
+        if left := [wp_id for wp_id, event in latest if event.to_lane not in ("done", "canceled")]:
+            message = f"This change removes the mission {slug} with open work: {', '.join(left)}."
+            found = Finding("log-altered", message, hint="Restore its folder, or first move its work to canceled.")
+            yield f"{SPECS}/{slug}/{FILE}", found
+
+
+def _lost_files(mission: Mission, before: str) -> Iterator[Finding]:
+    """Find work packages that only the log names; an error where the folder ``before`` the change has their file."""
+    lost = sorted(mission.log.latest.keys() - mission.files)
+    removed = {name[1] for each in _names_before(mission.root, before) if (name := WP_FILE.fullmatch(each))}
     for wp_id in lost:
         message = f"{wp_id} has lines here, but no file under tasks/."
         found = warning("work-package-unknown", message, hint="Restore its file.")
@@ -291,6 +328,9 @@ def check_missions(
     for mission_id, named in missions_by_id(root).items():
         for path in (f"{SPECS}/{slug}/meta.json" for slug in chosen if slug in named and len(named) > 1):
             files[path] = with_lines([repeated_id(mission_id, named)], lines_of(root / path))
+    known_before = {_slug_before(one, start) for one in missions} | mission_entries(root).keys()
+    for path, problem in _removed_missions(root, start, sorted((changed or set()) - known_before) if not slugs else ()):
+        files[path] = [problem]
     for path, found in ((path, found) for one in missions for path, found in mission_findings(one, now, start).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
