@@ -362,6 +362,58 @@ FIXES: dict[str, Callable[[Path], object]] = {
 }
 
 
+def _waive(folder: Path) -> None:
+    move_task(writer(folder), "meta", "completed", role="Orchestrator", waiver="spike")
+
+
+LIVES: dict[str, Callable[[Path], object]] = {
+    "dispatch": FIXES["dispatch"],
+    "begin again": lambda folder: move_task(writer(folder), "T-001", "not-started", role="Orchestrator"),
+    "fix tests": lambda folder: start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator"),
+    "fix build": lambda folder: start_fix(writer(folder), "meta", "FIX_BUILD", role="Orchestrator"),
+    "answer": lambda folder: (answer(writer(folder), {"UD-1": "close it"}), resume(writer(folder))),
+    "waive meta": _waive,
+}
+CODER, OK, FAILS = "T-001 Coder OK", "T-001 Reviewer OK", "T-001 Reviewer FAIL"
+ASKS, SAFE = "T-001 Security NEEDS_DECISION", "T-001 Security OK"
+BUILD, FINAL = "meta Integrator FAIL", "meta Reviewer OK"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [CODER, OK, f"{CODER} again", FAILS, CODER, f"{CODER} again", FAILS],
+        [CODER, FAILS, "dispatch", "T-001 QA OK", f"{FAILS} again", CODER, FAILS],
+        [CODER, "T-001 QA OK", f"{CODER} again", "fix tests", CODER, "T-001 QA OK"],
+        [CODER, OK, "T-001 QA OK", f"{OK} again", "meta QA OK needs_review", OK],
+        [CODER, ASKS, "answer", "T-001 QA OK", f"{ASKS} again", CODER, ASKS],
+        [CODER, SAFE, "meta QA OK", f"{SAFE} again", "meta Security NEEDS_DECISION", "answer", SAFE, f"{SAFE} again"],
+        [CODER, OK, "T-001 Security BLOCKED", "begin again", "dispatch", "T-001 Security BLOCKED again", CODER],
+        [BUILD, "waive meta", f"{BUILD} again", "fix build", BUILD, f"{BUILD} again", "waive meta", f"{BUILD} again"],
+        [FINAL, "meta QA OK", f"{FINAL} again", "meta Integrator OK code", FINAL],
+    ],
+)
+def test_an_output_is_taken_once_until_its_agent_is_asked_again(tmp_path: Path, steps: list[str]) -> None:
+    folder, now = implementing(tmp_path), clock()
+    if steps[0] in (BUILD, FINAL):
+        texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+        folder = make_session(tmp_path / "late", "INTEGRATE", mode="full", user_decisions=SINGLE, texts=texts)
+    for i, step in enumerate(steps):
+        before, lines = contents(folder), len(read_session(folder).outputs)
+        now.sleep(60)
+        if step in LIVES:
+            LIVES[step](folder)
+            assert contents(folder) != before, steps[: i + 1]
+            continue
+        task, role, status, *more = step.split()
+        gates = {**agent_output()["gates"], "needs_review": "needs_review" in more}
+        artifacts = {**agent_output()["artifacts"], "files_changed": ["Makefile"] if "code" in more else []}
+        output = agent_output(status=status, gates=gates, artifacts=artifacts)
+        apply_output(writer(folder, now), task, role, AgentOutput.model_validate(output))
+        assert len(read_session(folder).outputs) == lines + ("again" not in more), steps[: i + 1]
+        assert "again" not in more or contents(folder) == before, steps[: i + 1]
+
+
 @pytest.mark.parametrize("enters", ["", "T-001", "meta"])
 @pytest.mark.parametrize("way", FIXES)
 def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_refused(

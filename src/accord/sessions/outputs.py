@@ -33,9 +33,9 @@ from accord.sessions.plan import (
     FileOperation,
     StatusStep,
     entry_of,
-    is_recorded,
     plan_entry,
     plan_status,
+    repeated_output,
     with_operations,
     write_tasks,
 )
@@ -104,10 +104,11 @@ def plan_output(
     """
     check_task(session.tasks, task_id)
     entry, foreign = output_entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
+    repeated = repeated_output(session, entry)
     changed = [_path_in_project(session, path) for path in output.artifacts.files_changed]
     lacks = check_files(session, role, task_id, changed) if output.status == "OK" else None
     if forbidden := check_work(session, role, task_id) or lacks:
-        if is_recorded(session, entry):
+        if repeated:
             return OutputEffects(findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
     if output.status == "OK" and TASKS_FILE in artifacts_of(role, session.mode) and (early := early_tasks(session)):
@@ -119,7 +120,7 @@ def plan_output(
         raise refuse("The output cannot be taken.", errors)
     record = plan_entry(session, entry, now=now)
     recorded = with_operations(session, record)
-    moved = {task.id: status_after(recorded, task, entry) for task in session.plan}
+    moved = {task.id: task.status if repeated else status_after(recorded, task, entry) for task in session.plan}
     statuses = {task.id: moved[task.id] for task in session.plan if moved[task.id] != task.status}
     operations = [*write_tasks(session, statuses), *record]
     after = with_operations(session, operations)
@@ -130,7 +131,7 @@ def plan_output(
     task = after.task(task_id)
     effects = OutputEffects(
         tasks=tuple(statuses.items()),
-        question=_question(session, task_id, output) if output.status == "NEEDS_DECISION" else None,
+        question=_question(session, task_id, output, repeated) if output.status == "NEEDS_DECISION" else None,
         correction=_correction(session, task_id, role, output),
         ends_fix=open_fix(session) == (task_id, role),
         returns_to_tasks=_is_behind(after) and not _refusal_to_return(after),
@@ -233,10 +234,11 @@ def _path_in_project(session: Session, path: str) -> str:
     return f"{WORK}/{rest}" if work and str(session.root).endswith(folder) else path
 
 
-def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:
-    """Return what Security asks; None when it was asked since the last other output for the task."""
+def _question(session: Session, task_id: str, output: AgentOutput, repeated: OutputEntry | None) -> UserQuestion | None:
+    """Return what Security asks; None when it was asked since the last other output for the task before this one."""
     text = question_of_security(task_id, output.summary)
-    others = [one for one in session.outputs if one.task_id == task_id]
+    earlier = session.outputs[: session.outputs.index(repeated)] if repeated else session.outputs
+    others = [one for one in earlier if one.task_id == task_id]
     others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
     asked = [one for one in status_of(session).user_decisions if one.question == text]
     if any(is_about_security(one.category) and (not others or is_before(others[-1].at, one.asked_at)) for one in asked):

@@ -35,7 +35,7 @@ from accord.sessions.moves import (
     with_fixes,
 )
 from accord.sessions.policy import forbidden_status, refuse
-from accord.sessions.reviews import DISPATCHED
+from accord.sessions.reviews import DISPATCHED, FIXERS, asks_again
 
 SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
 StatusStep = Callable[["Session"], Mapping[str, Any]]
@@ -163,11 +163,12 @@ def write_tasks(session: Session, wanted: Mapping[str, str]) -> list[FileOperati
 
 
 def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
-    """Plan the line of ``outputs.jsonl``; none where it repeats the last one on its task, or on ``meta``."""
+    """Plan the line of ``outputs.jsonl``; none where it repeats one."""
     _check_writable(session)
-    if is_recorded(session, entry):
+    if repeated_output(session, entry):
         return []
-    alike = [one.at for one in _outputs_about(session, entry.task_id) if _without_time(one) == _without_time(entry)]
+    said = (one for one in session.outputs if one.task_id == entry.task_id)
+    alike = [one.at for one in said if _without_time(one) == _without_time(entry)]
     at = now
     while timestamp(at) in alike:  # timestamps have whole seconds, and no two lines may be the same
         at += timedelta(seconds=1)
@@ -178,21 +179,23 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
     return [*plan_status(session, lambda one: with_fixes(one, status_value(one), entered), role=role, now=now), line]
 
 
-def is_recorded(session: Session, entry: OutputEntry) -> bool:
-    """Return whether an output is the last one on its task, or on ``meta``, except work that only began.
+def repeated_output(session: Session, entry: OutputEntry) -> OutputEntry | None:
+    """Return the newest output of an agent for a task, if another one says the same and the agent was not asked again.
 
-    One from before the agent was sent to correct the design is another one.
+    A later output asks for it, or a fix loop or a correction of the design that began since.
     """
-    about = [
-        one for one in _outputs_about(session, entry.task_id) if entry.agent == "Coder" or one.status != DISPATCHED
-    ]
-    sent = session.status.last_correction if session.status else None
-    since = (sent.at or "") if sent and sent.agent == entry.agent else ""
-    return bool(about) and _without_time(about[-1]) == _without_time(entry) and not is_before(about[-1].at, since)
-
-
-def _outputs_about(session: Session, task_id: str) -> list[OutputEntry]:
-    return [one for one in session.outputs if task_id == "meta" or one.task_id in (task_id, "meta")]
+    task, role, status = entry.task_id, entry.agent, session.status
+    entered = status.fix_entries.get(task, {}).values() if status and role in FIXERS else ()
+    sent = status.last_correction if status else None
+    since = (sent.at or "") if sent and sent.agent == role else ""
+    for i, one in reversed([*enumerate(session.outputs)]):
+        if (one.agent, one.task_id) == (role, task):
+            is_asked = is_before(one.at, since) or any(fix.outputs > i for fix in entered)
+            is_alike = _without_time(one) == _without_time(entry) and not entry.waived_reviews
+            return one if is_alike and not is_asked else None
+        if (task == "meta" or one.task_id in (task, "meta")) and asks_again(one, entry):
+            return None
+    return None
 
 
 def _without_time(entry: OutputEntry) -> dict[str, Any]:

@@ -23,6 +23,9 @@ DISPATCHED = "DISPATCHED"
 FAILED = ("FAIL", "BLOCKED")
 """The results of a review that a fix follows."""
 
+FIXERS = ("Coder", "Integrator")
+"""The agents that fix what failed."""
+
 WAIVED = "waived"
 _PASSED = ("OK", WAIVED)
 _NOT_DONE = "OK, but the definition of done is not met"
@@ -186,6 +189,19 @@ def _record_failure(failed: dict[str, OutputEntry], output: OutputEntry) -> None
         failed.pop(agent, None)
     if _result(output) != "OK":
         failed[output.agent] = output
+
+
+def asks_again(output: OutputEntry, entry: OutputEntry) -> bool:
+    """Return whether an output asks the agent of an earlier one for another, though with the same words.
+
+    Work does, a wish for the review, and another result for the task. A failure asks the agents that fix.
+    """
+    role, result = entry.agent, _result(output)
+    if role in FIXERS and result not in ("OK", DISPATCHED):
+        return True
+    is_work = output.has_code or ("Coder" in (output.agent, *output.waived_reviews) and output.status != DISPATCHED)
+    is_other = (output.agent, output.task_id) == (role, "meta") and result != _result(entry)
+    return (is_work and role != "Coder") or is_other or role in _asked_for(output)
 
 
 def open_remarks(task_id: str, role: str, outputs: Sequence[OutputEntry]) -> Iterator[str]:
