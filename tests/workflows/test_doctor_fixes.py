@@ -79,7 +79,7 @@ TOKENS = [
 @pytest.mark.parametrize(("step", "expected"), TOKENS)
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_checkout_that_needs_no_token_keeps_none(step: str, expected: list[str], end: str) -> None:
-    text = steps(step, "run: make").replace("\n", end)
+    text = steps(step, "run: pytest -q").replace("\n", end)
     found = fixed(text)
     assert diff(text, found.text) == expected
     assert found.text.count("\r\n") == found.text.count("\n") * (end == "\r\n")
@@ -90,29 +90,72 @@ def test_a_checkout_that_needs_no_token_keeps_none(step: str, expected: list[str
 JAVASCRIPT = "uses: actions/github-script@" + OTHER + '\n        with: {script: "%s"}'
 
 
+MAY_PUSH = [
+    *("git push", "git fetch origin", "bash release.sh", "./scripts/x", "./test", "make release", "npm run release"),
+    *("npm ci && npm publish", "python release.py", "python - < x.py", "python -m release", "python -c 'x()'", "just"),
+    *("npx lerna version", "mvn release:prepare", "pipx run commitizen bump", "uv run release.py", "$RELEASE"),
+    *("if true; then sudo make; fi", "echo x | bash", "x=$(./next.sh)", "codex exec - < prompt.md"),
+]
+
+
 @pytest.mark.parametrize(
     "later",
-    ["run: git push", "uses: ./publish", "run: git fetch origin", JAVASCRIPT % "exec.exec('git', ['push'])"],
-)
-def test_a_checkout_whose_token_is_used_later_keeps_it(later: str) -> None:
+    [
+        *(f'run: "{script}"' for script in MAY_PUSH), "uses: ./publish", "uses: unknown/p@" + OTHER,
+        *(JAVASCRIPT % script for script in ("exec.exec('git', ['push'])", "require('./release.js')",
+            "require(process.env.X)", "exec('make')", "await import('child_process')")),
+    ],
+)  # fmt: skip
+def test_a_checkout_whose_token_may_be_used_later_keeps_it(later: str) -> None:
     text = steps(f"uses: actions/checkout@{CHECKOUT}", later)
     found = fixed(text)
     assert (found.text, [fix.path for fix in found.left]) == (text, ["/jobs/a/steps/0"])
+    assert "because a later script may need it" in found.left[0].message or "uses:" in later
 
 
-def test_a_script_that_runs_no_git_needs_no_token() -> None:
-    text = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", JAVASCRIPT % "core.info('executed on github')")).text
+@pytest.mark.parametrize(
+    "later",
+    [
+        *(
+            f'run: "{script}"'
+            for script in ("python -m pip install -e .", "python -m pytest tests", "npm ci && npm test",
+                "uv sync && uv run pytest -q", "git diff --exit-code", "timeout 5m cargo test", "npx ruff check .")
+        ),
+        *(JAVASCRIPT % script for script in ("core.info('executed on github')", "require('fs'); /a/.exec(b)")),
+        "uses: actions/setup-node@" + OTHER,
+    ],
+)  # fmt: skip
+def test_a_step_that_runs_no_git_needs_no_token(later: str) -> None:
+    text = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", later)).text
     assert "persist-credentials: false" in text
 
 
 def test_permissions_are_declared_where_nothing_writes() -> None:
+    text = steps(f"uses: actions/checkout@{CHECKOUT}", "run: pytest", head="")
+    assert diff(text, fixed(text).text)[-2:] == ["+ with:", "+ persist-credentials: false"]
     text = steps("run: make", head="")
     assert diff(text, fixed(text).text) == ["+ ", "+ permissions:", "+ contents: read"]
     bare = [steps(step, head="") for step in ("run: gh issue create", "uses: unknown/p@" + OTHER, "run: git push")]
-    for each in (*bare, text.replace("jobs:", "env: {T: '${{ github.token }}'}\njobs:")):
+    given = [
+        text.replace("jobs:", "env: {T: '${{ github.token }}'}\njobs:"),
+        text.replace(
+            "    steps:", "    container: {credentials: {password: '${{ secrets.github_token }}'}}\n    steps:"
+        ),
+    ]
+    after = [steps(f"uses: actions/checkout@{CHECKOUT}", f'run: "{script}"', head="") for script in MAY_PUSH]
+    for each in (*bare, *given, *after):
         found = fixed(each)
         assert "permissions" not in found.text
         assert "`a` may write" in found.left[-1].message
+    kept_out = "\n        with: {persist-credentials: false}"
+    assert "contents: read" in fixed(steps(f"uses: actions/checkout@{CHECKOUT}{kept_out}", "run: make", head="")).text
+
+
+def test_permissions_are_not_declared_beside_those_of_a_job() -> None:
+    text = steps("run: pytest") + "  b:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pytest\n"
+    found = fixed(text)
+    assert (found.text, [fix.path for fix in found.left]) == (text, ["/jobs"])
+    assert "because some declare their own" in found.left[0].message
 
 
 WRITES = "    permissions: {contents: write}\n"
@@ -139,7 +182,7 @@ def test_the_template_uses_the_known_commits() -> None:
 
 @pytest.mark.slow
 def test_githubs_schema_and_zizmor_accept_corrected_workflows_and_the_template(tmp_path: Path) -> None:
-    corrected = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", "run: make", head="")).text
+    corrected = fixed(steps(f"uses: actions/checkout@{CHECKOUT}", "run: pytest", head="")).text
     template = f"name: Agent\non: push\npermissions: {{}}\n{TWO_JOBS.read_text()}"
     files = [tmp_path / f"{i}.yml" for i in range(2)]
     for file, text in zip(files, (corrected, template), strict=True):

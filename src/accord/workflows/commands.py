@@ -164,7 +164,8 @@ def started_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
             before = command[i - 1] if i else ""
             if word.startswith("-") or _ASSIGNMENT.fullmatch(word) or before in _NAMES_PERSON:
                 continue
-            may_be_value = before.startswith("-") and program_of(word) not in _WRAPPERS
+            is_module = before == "-m" and wrapper.startswith("python")
+            may_be_value = before.startswith("-") and not is_module and program_of(word) not in _WRAPPERS
             if not skipped and not may_be_value:
                 command = command[i:]
                 break

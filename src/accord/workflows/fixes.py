@@ -6,7 +6,7 @@ A correction is made only where the workflow does the same afterwards; for any o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from accord.core.errors import BrokenContract
@@ -17,8 +17,10 @@ from accord.core.shapes import read_shape
 from accord.files.yaml import Place, places_in, read_mapping
 from accord.text.views import Edit, View
 from accord.workflows.agents import KnownAgents, agent_steps, written_scopes
-from accord.workflows.models import Job, Workflow
+from accord.workflows.commands import commands_of
+from accord.workflows.models import Job, Step, Workflow
 from accord.workflows.rules import is_pinned, uses_of
+from accord.workflows.wiring import PLAIN_COMMANDS
 
 TWO_JOBS = Path(__file__).with_name("two-jobs.yml")
 """The template of a job that runs an agent and one that publishes its changes."""
@@ -41,11 +43,21 @@ Resolve = Callable[[str, str], str | None]
 
 _REMOTE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?P<path>/[^@]*)?@(?P<ref>\S+)")
 _NEEDS_TOKEN = re.compile(r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b")
-_PUSHING_ACTION = re.compile(
-    r"commit|push|pull-request|release|pages|semantic|changeset|backport|deploy", re.IGNORECASE
-)
-_WRITES = re.compile(r"\bgit\b[^\n]*\bpush\b|\bgh\s|GITHUB_TOKEN|github\.token")
+_WRITES = re.compile(r"\bgit\b[^\n]*\bpush\b|\bgh\s|GITHUB_TOKEN|github\.token", re.IGNORECASE)
 """Any other command that writes into the repository needs the job's token, so it is named."""
+
+_STARTS = re.compile(r"(?<!\.)\bexec\b|child_process|\b(?:require|import)\b(?!\(['\"](?:node:)?\w+['\"]\))")
+"""A script of JavaScript may start a program."""
+
+_READING = {*PLAIN_COMMANDS, "mypy", "pytest", "ruff"} - {"gh"} | {
+    f"{program} {word}"
+    for program, words in {
+        "cargo": "build check clippy fmt test", "go": "build test vet", "npm": "ci install test", "pip": "install",
+        "python": "-m", "python3": "-m", "uv": "pip run sync",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+"""Programs, some with their first word, that do not use git with a token: they read, install, build and test."""
 
 _READING_ACTIONS = (
     "actions/checkout@", "actions/setup-", "actions/cache", "actions/upload-artifact@", "actions/download-artifact@",
@@ -121,7 +133,7 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
             if not step.uses.startswith("actions/checkout@") or "persist-credentials" in step.given:
                 continue
             path = pointer("jobs", job_id) + step.place
-            if user := _token_user(job, i):
+            if user := _token_user(job.steps[i + 1 :]):
                 yield None, Fix(f"This checkout keeps its token, because {user} may need it.", path)
                 continue
             edit = _without_token(text, path, places)
@@ -129,13 +141,17 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
             yield edit, Fix(done if edit else by_hand, path)
 
 
-def _token_user(job: Job, index: int) -> str:
-    for step in job.steps[index + 1 :]:
-        if any(map(_NEEDS_TOKEN.search, step.script_texts)):
+def _token_user(steps: Sequence[Step]) -> str:
+    """Return which of these steps may use git with the token; empty if none does."""
+    for step in steps:
+        is_javascript = step.uses.startswith("actions/github-script@")
+        programs = (words[:2] for words in commands_of(step.run) if not words[0][:1].isdigit())
+        starts_other = any(words[0] not in _READING and " ".join(words) not in _READING for words in programs)
+        needs = (_NEEDS_TOKEN, _STARTS) if is_javascript else (_NEEDS_TOKEN,)
+        if starts_other or any(pattern.search(text) for pattern in needs for text in step.script_texts):
             return "a later script"
-        action = step.uses.partition("@")[0]
-        if _PUSHING_ACTION.search(action) or action.startswith("."):
-            return f"`{action}`"
+        if step.uses and not is_javascript and not step.uses.startswith(_READING_ACTIONS):
+            return f"`{step.uses.partition('@')[0]}`"
     return ""
 
 
@@ -143,6 +159,9 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
     """Give a workflow that declares no permissions those that its scripts need, if they only read."""
     bare = {job_id: job for job_id, job in workflow.jobs.items() if job.permissions is None}
     if workflow.permissions is not None or not bare or "/jobs" not in places:
+        return
+    if len(bare) < len(workflow.jobs):
+        yield None, Fix("Permissions are not declared for all jobs, because some declare their own.", "/jobs")
         return
     writers = [job_id for job_id, job in bare.items() if _may_write(workflow, job)]
     if writers:
@@ -155,9 +174,16 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
 
 
 def _may_write(workflow: Workflow, job: Job) -> bool:
-    texts = [str(workflow.env), str(job.env), *(f"{step.run}{step.given}{step.env}" for step in job.steps)]
+    parts = [workflow.env, job.env, job.model_extra]
+    texts = [*map(str, parts), *(f"{step.run}{step.given}{step.env}" for step in job.steps)]
     is_known = not job.uses and all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
-    return not is_known or any(map(_WRITES.search, texts))
+    keeping = (i for i, step in enumerate(job.steps) if _keeps_token(step))
+    return not is_known or any(map(_WRITES.search, texts)) or any(_token_user(job.steps[i + 1 :]) for i in keeping)
+
+
+def _keeps_token(step: Step) -> bool:
+    is_checkout = step.uses.startswith("actions/checkout@")
+    return is_checkout and str(step.given.get("persist-credentials", "true")).lower() != "false"
 
 
 def _column(text: str, index: int) -> int:

@@ -209,7 +209,7 @@ def _unset(
     return None
 
 
-_PLAIN = frozenset({
+PLAIN_COMMANDS = frozenset({
     "", ":", "[", "[[", "awk", "base64", "basename", "break", "case", "cat", "cd", "command", "continue", "cp", "cut",
     "date", "declare", "dirname", "done", "echo", "env", "esac", "exec", "exit", "export", "false", "fi", "for",
     "function", "gh", "git", "grep", "head", "jq", "local", "ls", "mkdir", "mv", "npx", "printf", "read", "return",
@@ -268,7 +268,7 @@ def _never_sets(script: str, name: str) -> bool:
     if name in _WORD.findall(text.lower().replace("\\n", " ")):
         return False
     commands = [[program_of(words[0]), *words[1:]] for words in commands_of(script)]
-    known = {*_PLAIN, *shipped_agents().programs, *functions}
+    known = {*PLAIN_COMMANDS, *shipped_agents().programs, *functions}
     if not all(words[0] in known or words[0][:1].isdigit() for words in commands):
         return False
     calls = ["".join(words[1:2]) for words in commands if words[0] in functions]
