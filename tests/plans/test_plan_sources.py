@@ -187,10 +187,10 @@ def test_a_checklist_states_criteria_and_dependencies_below_its_entries() -> Non
 def test_a_reference_to_the_first_words_is_of_the_entry_that_begins_so() -> None:
     text = (
         "- [ ] None of it in src/a.py\n- [ ] Correct b in src/b.py\n- [ ] b in src/c.py\n  Depends on: none\n"
-        "- [ ] d in src/d.py\n  Depends on: b in\n"
+        "- [ ] d in src/d.py\n  Depends on: b in\n- [ ] e in src/e.py, depends on b in\n"
     )
     found = {name: item.blocked_by for name, item in items(read_checklist(text, "TODO.md")).items()}
-    assert [*found.values()] == [[], [], [], ["b-in-src-c-py"]]
+    assert [*found.values()] == [[], [], [], ["b-in-src-c-py"], ["b-in-src-c-py"]]
 
 
 REPEATED = {
@@ -283,6 +283,9 @@ def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
         "- [ ] Two in src/b.py (Priority: high; depends on: One)",
         "- [ ] Two in src/b.py (after One) (priority: high)",
         "- [ ] Two in src/b.py(after One) (priority: high)",
+        "- [ ] Two in src/b.py [after One; priority: high]",
+        "- [ ] Two in src/b.py\n  - blockedBy: [One]\n  - Priority: high",
+        "- [ ] Two in src/b.py\n  - Deps: One. Priority: high",
         "- [ ] Two in src/b.py\n  - Depends on: One, Priority: high",
     ],
 )
@@ -292,6 +295,37 @@ def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
     two = found["two-in-src-b-py"]
     assert (two.title, two.blocked_by) == ("Two in src/b.py", ["one-in-src-a-py"])
     assert "priority:high" in two.labels
+
+
+WAITING = {
+    "a sentence": ". Depends on T001.",
+    "behind a comma": ", depends on T001",
+    "a label in a sentence": " depends on: T001",
+    "a line": "\n  Depends on T001",
+    "a nested entry": "\n  - depends on **T001**",
+    "a reason": "\n  - This depends on T001, as it reads the rows.",
+    "a paragraph": "\n\n  Blocked by T001.\n\n  More.",
+    "two sentences": "\n  - It is not urgent. After `T001`",
+    "an issue": "\n  - Blocked by #7 and T001",
+}
+
+
+@pytest.mark.parametrize("stated", WAITING.values(), ids=WAITING)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_a_sentence_about_a_task_names_what_it_waits_for(read: Callable[[str], Source], stated: str) -> None:
+    found = blockers(read(f"- [ ] T001 [P] A in src/a.py\n- [ ] T002 [P] B in src/b.py{stated}\n"))
+    assert found["T002"] == [*(["#7"] if "#7" in stated else []), "T001"]
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        *(" after the release", "\n  - Requires Python3 and the weather", "\n  - Not blocked by T001"),
+        *("\n  - T003 depends on T001", "\n  - After T002, the rows are sorted", " after #7"),
+    ],
+)
+def test_other_sentences_make_no_task_wait(stated: str) -> None:
+    assert blockers(todo(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n"))["T002"] == []
 
 
 @pytest.mark.parametrize(
@@ -332,13 +366,18 @@ REFUSED = {
     "a number that is not one": ("\n  - Priority: P4", "label-unknown"),
     "a complexity that is not a level": ("\n  - Complexity: `XL`", "label-unknown"),
     "a second priority": ("\n  - Priority: low\n  - Priority: P1", "label-repeated"),
+    "a task that waits for itself": ("\n  - Depends on: T002", "self-reference"),
+    "a sentence of one": ("\n  - Depends on `T002`.", "self-reference"),
+    "brackets of one": (" (after T002)", "self-reference"),
     "a label and another priority": ("\n  - Labels: priority:low\n  - Priority: high", "label-repeated"),
 }
 
 
 @pytest.mark.parametrize(("stated", "code"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("read", [todo, spec_kit])
-def test_a_stated_level_is_not_replaced_by_a_default(read: Callable[[str], Source], stated: str, code: str) -> None:
+def test_an_entry_is_refused_for_a_field_without_a_meaning(
+    read: Callable[[str], Source], stated: str, code: str
+) -> None:
     assert errors(read(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n")) == [(code, 2)]
 
 

@@ -94,7 +94,7 @@ def _blockers(task: SourceTask, by_id: dict[str, SourceTask], items: dict[str, P
     seen, waiting = {task.id}, [*reversed(task.blockers)]
     while waiting:
         name = waiting.pop()
-        if name in items and name != task.id:
+        if name in items and (name != task.id or name in task.blockers):
             found[items[name].temp_id] = None
         elif name.startswith("#"):
             found[name] = None

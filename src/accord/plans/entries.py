@@ -7,9 +7,9 @@ import re
 import textwrap
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import filterfalse
+from itertools import chain, filterfalse, pairwise
 from operator import attrgetter
 
 from accord.core.frozen import Frozen
@@ -25,18 +25,20 @@ _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
-_BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)")
-_WAITS = re.compile(r"\A\s*(?:depends? on|after|requires|blocked by)\b(?!\s*:)(.*)", re.IGNORECASE | re.DOTALL)
+_BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)|\[([^\[\]]*)\](?!\()")
+_WAITS = r"(?:depends? on|after|requires|blocked by)\b"
+_UNLABELLED = re.compile(rf"\A\s*{_WAITS}(?!\s*:)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
 """A word and a blank behind its colon; a label such as ``priority:high`` has none."""
 
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
-_FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z ]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
+_FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z_ -]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
+_WORD_END = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
 _FIELDS = {
     "scope": "file, files, path, paths, scope, in scope, owned files, touches",
     "out": "out of scope",
-    "blockers": "blocked by, depends on, dependencies, after, requires",
+    "blockers": "blocked by, depends on, dependencies, deps, prerequisites, after, requires",
     "labels": "labels",
     "priority": "priority",
     "complexity": "complexity",
@@ -93,10 +95,7 @@ def entries_of(markdown: str) -> list[ListEntry]:
         inside = item.last
         line, _, rest = paragraph.texts[0].partition("\n")
         number = NUMBER.search(line.rstrip())
-        first, stated = _without_fields(NUMBER.sub("", line.rstrip()))
-        more = [each for each in rest.splitlines() if not _is_field(each)]
-        stated += [each for each in rest.splitlines() if _is_field(each)]
-        text, bracketed = _without_brackets(shown_text("\n".join([first, *more])))
+        text, stated = _without_fields(f"{NUMBER.sub('', line.rstrip())}\n{rest}", 1)
         shown = _without_struck(text)
         is_struck = bool(text) and shown != text and bool(_UNTITLED.fullmatch(shown))
         above = bisect_right(headings, item.first, key=attrgetter("line"))
@@ -104,7 +103,7 @@ def entries_of(markdown: str) -> list[ListEntry]:
         below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
         title, is_done = (text.replace("~~", ""), True) if is_struck else (shown, item.box != " ")
         entry = ListEntry(title, item.first + 1, is_done, section, int(number[1]) if number else 0)
-        found.append(_with_nested(entry, below, [*stated, *bracketed]))
+        found.append(_with_nested(entry, below, stated))
     return found
 
 
@@ -112,76 +111,99 @@ def _without_struck(text: str) -> str:
     return " ".join(_STRUCK.sub(lambda found: found[1] or "", text).split()) if "~~" in text else text
 
 
-def _without_brackets(text: str) -> tuple[str, list[str]]:
-    """Return a text without the brackets that state fields, such as ``(blocked by T1, priority: high)``, and these."""
-    stated = list[str]()
+def _without_fields(text: str, kept: int = 0) -> tuple[str, list[tuple[str, str]]]:
+    """Return a text without the fields that its lines, last sentences and brackets state, and these.
+
+    The first sentences that are ``kept`` state none.
+    """
+    lines, stated = list[str](), list[tuple[str, str]]()
+    for line in map(shown_text, text.splitlines()):
+        cuts = [(0, 0), *(hit.span() for hit in _SENTENCES.finditer(line)), (len(line), 0)]
+        fields = [_fields_of(line[start:end]) for (_, start), (end, _) in pairwise(cuts)]
+        at = len(fields)
+        while at > kept and fields[at - 1]:
+            at -= 1
+        if at > kept == 0 and (whole := _fields_of(line)):
+            at, fields = 0, [whole]
+        lines.append(line[: cuts[at][0]])
+        stated += chain.from_iterable(fields[at:])
+        kept = 0
+    shown = shown_text("\n".join(lines))
 
     def remove(brackets: re.Match[str]) -> str:
-        is_call = bool(text[brackets.start() - 1 : brackets.start()].strip()) and not _WAITS.match(brackets[1] or "")
-        parts = [_WAITS.sub(r"Depends on: \1", part) for part in _SEPARATORS.split(brackets[1] or "")]
-        fields = "".join(parts).strip()
-        words = {word.lower() for word, _ in _fields_of(shown_text(fields))}
-        if is_call or not words or "id" in words:
+        inside = brackets[1] or brackets[2] or ""
+        is_call = shown[brackets.start() - 1 : brackets.start()].strip() and not _UNLABELLED.match(inside)
+        parts = (_UNLABELLED.sub("Depends on: ", part) for part in _SEPARATORS.split(inside))
+        fields = _fields_of(shown_text("".join(parts)))
+        if is_call or not fields or "id" in dict(fields):
             return brackets[0]
-        stated.append(fields)
+        stated.extend(fields)
         return ""
 
-    shown = _BRACKETS.sub(remove, text)
-    return (" ".join(shown.split()), stated) if stated else (text, [])
-
-
-def _is_field(line: str) -> bool:
-    return bool(_fields_of(shown_text(line)))
+    return shown_text(_BRACKETS.sub(remove, shown)), stated
 
 
 def _fields_of(text: str) -> list[tuple[str, str]]:
-    """Return the word and the value of each field of a text; one that is a list may have others behind its commas."""
+    """Return the name and the value of each field of a text; one that is a list may have others behind its commas."""
     found: list[tuple[str, list[str]]] = []
     parts = _SEPARATORS.split(text)
     for separator, part in zip(["", *parts[1::2]], parts[::2], strict=True):
         named = _FIELD.fullmatch(part)
-        word = named[1].strip() if named else ""
-        is_text = bool(found) and (_FIELD_OF[found[-1][0].lower()] == "criteria" or not _APART.match(part))
-        if named and word.lower() in _FIELD_OF and not is_text:
-            found.append((word, [named[2]]))
+        word = _WORD_END.sub(" ", named[1]).strip().lower() if named else ""
+        is_text = bool(found) and (found[-1][0] == "criteria" or not _APART.match(part))
+        if named and word in _FIELD_OF and not is_text:
+            value = f"{named[1].strip()}: {named[2]}" if word in ("test", "verify") else named[2]
+            found.append((_FIELD_OF[word], [value]))
         elif found:
             found[-1][1].extend((separator, part))
         else:
             return []
-    return [(word, "".join(value)) for word, value in found]
+    return [(name, "".join(value)) for name, value in found]
 
 
-def _without_fields(line: str) -> tuple[str, list[str]]:
-    parts = _SENTENCES.split(line)
-    first = next((i for i, part in enumerate(parts) if i and _is_field(part)), len(parts))
-    if not all(map(_is_field, parts[first:])):
-        return line, []
-    return ". ".join(parts[:first]), parts[first:]
-
-
-def _with_nested(entry: ListEntry, below: str, stated: Sequence[str]) -> ListEntry:
+def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]) -> ListEntry:
     """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body."""
     template = _TEMPLATE.search(below)
     head = below[: template.start()] if template else below
     body = below[template.start() :].rstrip() if template else ""
-    fields: dict[str, list[str]] = {}
-    criteria, notes = [], []
     listed = list_items(read_blocks(head).leaves)
-    parts = [" ".join(part.split()) for part in re.split(r"\n[ \t]*\n", head) if part.strip()] if not listed else []
-    stated = [*stated, *filter(_is_field, parts)]
-    notes += [part for part in parts if not _is_field(part)]
-    texts = [*((shown_text(each), None) for each in stated), *((item.text, item.checked) for item in listed)]
+    texts = [(item.text, item.checked) for item in listed]
+    texts = texts or [(" ".join(part.split()), None) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
+    fields: dict[str, list[str]] = {}
+    found, notes = [*stated], list[str]()
     for text, checked in ((_without_struck(text), checked) for text, checked in texts):
-        named = _fields_of(text) if checked is None else []
-        for word, value in named:
-            name = _FIELD_OF[word.lower()]
-            if name != "criteria":
-                fields.setdefault(name, []).append(value)
-            else:
-                criteria.append(f"{word}: {value}" if word.lower() in ("test", "verify") else value)
-        if text and not named:
-            (notes if checked is None else criteria).append(text)
-    return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(notes), body=body)
+        note, more = _without_fields(text) if checked is None else ("", [("criteria", text)])
+        notes.append(note)
+        found += more
+    for name, value in found:
+        fields.setdefault(name, []).append(_without_struck(value))
+    criteria = filter(None, fields.pop("criteria", ()))
+    return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(filter(None, notes)), body=body)
+
+
+_CLAUSES = re.compile(r"[.;!?]\s+")
+_WAITING = re.compile(
+    rf"\b(?:{_WAITS}|needs\b)[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:#?[A-Za-z]{{1,10}}-?\d{{1,6}}[a-z]?|#\d{{1,18}})\b"
+    r"(?:[\s*_`)\],&/.\u2013-]|\band\b)*)*)[^(:]*)",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
+
+
+def waited_for(texts: Iterable[str], own: str, known: Collection[str]) -> Iterator[str]:
+    """Yield what the task ``own`` waits for by the sentences about it: ids and first words of ``known`` tasks.
+
+    A number counts where it is all that a sentence says, and so does the task itself.
+    """
+    for sentence in chain.from_iterable(map(_CLAUSES.split, texts)):
+        hit = _WAITING.search(sentence)
+        before = sentence[: hit.start()].strip("*_` ") if hit else ""
+        if hit and {*references_in([before])} <= {own} and not _NEGATION.search(before):
+            is_all = not before and hit.end("ids") == len(sentence)
+            names = [name for name in references_in([hit["ids"]]) if is_all or name != own]
+            is_known = any(name in known or (is_all and name.startswith("#")) for name in names)
+            yield from names if is_known else ()
+            yield from (part for part in hit["all"].split(",") if _slug(part) in known)
 
 
 _REFERENCE = re.compile(r"#[1-9][0-9]{0,17}\b|\b[A-Za-z]{1,10}-?\d{1,6}[a-z]?\b")
@@ -278,7 +300,9 @@ def read_checklist(text: str, place: str) -> Source:
     spec = _SPEC.search(text)
     entries = [entry for entry in entries_of(text) if entry.text]
     names = _ids(entries)
-    tasks = tuple(_task(entry, name, names, place) for entry, name in zip(entries, names, strict=True))
+    begun = ("-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS))
+    known = {*names, *begun}
+    tasks = tuple(_task(entry, name, names, known, place) for entry, name in zip(entries, names, strict=True))
     return Source(spec[1] if spec else place, tasks)
 
 
@@ -296,9 +320,9 @@ def _ids(entries: Sequence[ListEntry]) -> list[str]:
     return names
 
 
-def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> SourceTask:
+def _task(entry: ListEntry, name: str, names: Sequence[str], known: Collection[str], place: str) -> SourceTask:
     text = " ".join(entry.text.split())
-    waits = entry.fields.get("blockers", ())
+    waits = (*entry.fields.get("blockers", ()), *waited_for((text, *entry.notes), name, known))
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))
     return SourceTask(
         name,
@@ -311,7 +335,7 @@ def _task(entry: ListEntry, name: str, names: Sequence[str], place: str) -> Sour
         out_of_scope=entry.scope("out"),
         criteria=entry.criteria or (text,),
         context=entry.notes,
-        blockers=tuple(dict.fromkeys(each for each in blockers if each != name)),
+        blockers=tuple(dict.fromkeys(blockers)),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
@@ -325,7 +349,7 @@ def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:
     if found := references_in([text]):
         return found
     slug = _slug(text)
-    if not _SLUG_WORDS.search(text.casefold()) or slug == "none":
+    if is_nothing(text) or not _SLUG_WORDS.search(text.casefold()):
         return ()
     begun = (name for name in names if name.startswith(slug))
     return (slug if slug in names else next(begun, slug),)

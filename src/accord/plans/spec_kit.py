@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in
+from accord.plans.entries import FEATURE_DOCUMENTS, FOLDERS, ListEntry, entries_of, paths_in, references_in, waited_for
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
 
@@ -70,6 +70,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
         for entry in entries_of(text)
     ]
     with_tasks = {id(phase) for _, phase, match in placed if match}
+    known = {match[1] for _, _, match in placed if match}
     for entry, phase, match in placed:
         if match is None or "X" in match[1]:
             is_note = not match and not phase.number and id(phase) not in with_tasks and entry.text
@@ -79,7 +80,8 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
                 findings.append((file, Finding("task-id-missing", message, line=entry.line, hint=hint)))
             continue
         task, is_parallel = _task(entry, match, phase, folder, tree, file)
-        phase.tasks.append(task)
+        more = references_in([*waited_for((task.title, *entry.notes), task.id, known)])
+        phase.tasks.append(replace(task, blockers=(*task.blockers, *more)))
         if is_parallel:
             phase.parallel.add(task.id)
     used = [phase for _, phase in phases if phase.tasks]
@@ -140,7 +142,7 @@ def _task(
         out_of_scope=entry.scope("out"),
         criteria=(text, *entry.criteria),
         context=entry.notes,
-        blockers=tuple(name for name in references_in(waits) if name != match[1]),
+        blockers=references_in(waits),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
