@@ -145,8 +145,18 @@ def test_work_on_a_task_is_taken_only_where_tasks_are_worked_on(tmp_path: Path, 
     assert not (folder / "outputs.jsonl").exists()
 
 
-@pytest.mark.parametrize("missing", [[], GATES[:1], GATES[1:], [decision(), *GATES[1:]]])
-def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Path, missing: Any) -> None:
+@pytest.mark.parametrize(
+    ("missing", "hint"),
+    [
+        *(
+            ([*one], "^Go back with `accord session advance .* which asks the user")
+            for one in ([], GATES[:1], GATES[1:])
+        ),
+        ([decision(), *GATES[1:]], "`accord session answer .* UD-1=ANSWER`. Go back with"),
+        ([decision(DESIGN), *GATES[1:]], "`accord session answer .* UD-APPROVE-DESIGN=ANSWER`.$"),
+    ],
+)
+def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Path, missing: Any, hint: str) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=missing)
     for role, task in (("Coder", "T-001"), ("Coder", "meta"), ("Reviewer", "T-001")):
         for call in (apply_output, start_agent):
@@ -154,8 +164,11 @@ def test_nothing_is_taken_or_sent_past_a_gate_that_is_not_answered(tmp_path: Pat
             with pytest.raises(BrokenContract) as caught:
                 call(writer(folder), task, role, *more)
             assert [finding.code for finding in caught.value.findings] == ["gate-open"]
-    with pytest.raises(BrokenContract, match="Go back with"):
+    with pytest.raises(BrokenContract) as caught:
         move_task(writer(folder), "T-001", "in-progress", role="Coder")
+    assert re.search(hint, caught.value.findings[0].hint)
+    hints = [one.hint for _, _, found in check_session(folder) for one in found if one.code == "gate-open"]
+    assert hints[0] == caught.value.findings[0].hint
 
 
 @pytest.mark.parametrize(("state", "mode", "role"), [("PLAN", "full", "Planner"), ("INTAKE_LEAN", "lean", "SpecAgent")])

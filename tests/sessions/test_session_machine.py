@@ -252,11 +252,12 @@ def test_the_final_review_counts_from_the_last_work_on(lines: str, has_passed: b
     assert ("Reviewer" in ReviewRecord((), read_outputs(lines.encode())[0]).passed_meta) == has_passed
 
 
-def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("how", "state"), [("cancelled", "BLOCKED"), ("skipped", "BLOCKED"), ("skipped", "PLAN")])
+def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: Path, how: str, state: str) -> None:
     """Else its status would say that the gate is cancelled, which no session may stand at."""
-    put_off = decision("UD-APPROVE-DESIGN", "cancelled")
+    put_off = decision("UD-APPROVE-DESIGN", how)
     folder = make_session(
-        tmp_path, "BLOCKED", mode="full", user_decisions=[put_off], blocked_from="APPROVE_DESIGN", blocker="x"
+        tmp_path, state, mode="full", user_decisions=[put_off], blocked_from="APPROVE_DESIGN", blocker="x"
     )
     status = advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
     (asked,) = status.pending

@@ -5,7 +5,6 @@ Source: global agent contract, "Required repository artifacts" and "ASK_USER pro
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from accord.sessions.decision_rules import (
 from accord.sessions.folder import Session, read_session
 from accord.sessions.machine import AGENTS_OF, INTEGRATION, files_needed, gates_before, is_at_least
 from accord.sessions.models import APPROVE_DESIGN, GATES, SessionStatus, SessionTasks
-from accord.sessions.moves import early_tasks
+from accord.sessions.moves import early_tasks, gate_hint
 from accord.sessions.replay import proven_counts
 from accord.sessions.reviews import ReviewRecord, lacks_final_review
 from accord.sessions.rules import is_inside, session_name_findings
@@ -82,9 +81,7 @@ def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     for decision_id, gate in GATES.items():
         if decision_id in passed and (reason := check_gate(status, decision_id)):
             message = f"The session passed {gate} and is in {state}, but {reason}"
-            command = f"accord session advance {shlex.quote(str(session.folder))} --to {gate} --role Orchestrator"
-            hint = f"Return to it with `{command}`, which asks the user."
-            yield Finding("gate-open", message, "/status.json/user_decisions", hint=hint)
+            yield Finding("gate-open", message, "/status.json/user_decisions", hint=gate_hint(session, decision_id))
         decision = status.decision(decision_id)
         is_blocked = status.current_state == "BLOCKED" and GATE_MISSING in (status.blocker or "")
         if decision and decision.status == "cancelled" and status.current_state in (gate, "BLOCKED") and not is_blocked:

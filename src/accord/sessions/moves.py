@@ -193,10 +193,18 @@ def check_state(session: Session, states: Sequence[str], what: str) -> Finding |
     for decision_id in machine.gates_before(state, session.mode):
         if reason := check_gate(status, decision_id):
             message = f"The session is in {state}, but {reason}"
-            hint = f"Go back with `{advance_command(session, GATES[decision_id])}`, and ask the user."
-            return Finding("gate-open", message, "/user_decisions", hint=hint)
+            return Finding("gate-open", message, "/user_decisions", hint=gate_hint(session, decision_id))
     errors = (one for one in session.parts[STATUS_FILE].findings if has_errors([one]))
     return next((replace(one, path=pointer(STATUS_FILE) + one.path) for one in errors), None)
+
+
+def gate_hint(session: Session, decision_id: str) -> str:
+    """Return how to get the answer of a gate that a session passed without it; questions that wait come first."""
+    waiting = [one.decision_id for one in status_of(session).pending]
+    answering = command_of(session, "answer", *(f"{name}=ANSWER" for name in waiting))
+    first = f"Record what the user says with `{answering}`. " if waiting else ""
+    way = f"Go back with `{advance_command(session, GATES[decision_id])}`, which asks the user."
+    return first.strip() if decision_id in waiting else first + way
 
 
 def status_in(

@@ -151,15 +151,17 @@ def _ask_again(session: Session, entry: Record, question: str, *, now: datetime)
 def with_gate_asked(session: Session, value: Record, *, now: datetime) -> Record:
     """Return the status with its gate's question pending, where it was never asked, or cancelled and so blocked it.
 
-    So is that of each gate whose answer is not valid.
+    So is that of each gate whose answer is not valid, or that was skipped.
     """
     gate_id = GATE_OF.get(value["current_state"], "")
     if gate_id and _record(value, gate_id) is None:
         value["user_decisions"].append(_pending_record(gate_id, GATE_QUESTIONS[gate_id], GATES[gate_id], now))
     for entry in value["user_decisions"] if gate_id else ():
         decision_id, is_answered = entry["decision_id"], entry["status"] == "answered"
-        is_cancelled = decision_id == gate_id and entry["status"] == "cancelled"
-        if is_cancelled or (is_answered and rules.gate_answer_problem(decision_id, entry.get("answer") or "")):
+        is_closed = entry["status"] in (("cancelled", "skipped") if decision_id == gate_id else ("skipped",))
+        if (is_closed and decision_id in GATES) or (
+            is_answered and rules.gate_answer_problem(decision_id, entry.get("answer") or "")
+        ):
             _ask_again(session, entry, entry["question"], now=now)
     return value
 
@@ -350,7 +352,7 @@ def _check_pending(session: Session, entry: Record) -> None:
     if entry["status"] != "pending":
         message = f"{entry['decision_id']} is already {entry['status']} and cannot change."
         hint = _TAKE_BACK if entry["decision_id"] in GATES else "Ask a new question with `accord session ask`."
-        if entry["status"] == "cancelled" and (gate := GATES.get(entry["decision_id"])):
+        if entry["status"] != "answered" and (gate := GATES.get(entry["decision_id"])):
             hint = f"Ask it again with `{advance_command(session, gate)}`."
         raise _refusal("decision-resolved", message, hint)
 
