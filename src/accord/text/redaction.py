@@ -67,6 +67,7 @@ known secret is found across it, while a shape would run on into the next line.
 """
 
 _BREAK = re.compile(BREAK)
+_PLAIN_BREAK = re.compile(r"[\r\n][\s>]*")
 
 _ESCAPES = re.compile(
     r"(?<!\\)(?:\\+x[0-9A-Fa-f]{2})+|(?<!\\)(?:\\+u(?:[0-9A-Fa-f]{4}|\{[0-9A-Fa-f]{1,6}\}))+"
@@ -210,7 +211,7 @@ def _wrapped_pattern(value: str) -> str:
 
 def unwrapped_text(text: str) -> str:
     """Return a text without the breaks and blanks that wrap a value."""
-    return _BREAK.sub("", text).replace(" ", "")
+    return (_BREAK if "\t" in text or "\\" in text else _PLAIN_BREAK).sub("", text).replace(" ", "")
 
 
 def _unescaped_text(escapes: str) -> str:

@@ -31,7 +31,7 @@ from accord.text.inlines import read_inlines
 from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced_text
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
-from accord.text.regions import parse_markdown
+from accord.text.regions import WORDS, parse_markdown
 from accord.text.views import Edit, View
 from accord.text.words import (
     address_edits,
@@ -164,6 +164,8 @@ def _is_harmless(text: str) -> bool:
 
 def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _cleaned_text(text, secrets)
+    if WORDS.fullmatch(text):
+        return text, taken
     view, addresses = View(text, ()), linked_addresses(text, read_inlines(text, {}))
     edits = [
         *hidden_edits(text),
