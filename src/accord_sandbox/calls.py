@@ -205,9 +205,8 @@ class Call:
     @cached_property
     def issue(self) -> Row:
         """The issue or pull request of the path; pull requests exist even where issues are disabled."""
-        row = self.fetch(
-            "SELECT * FROM issues WHERE repository_id = ? AND number = ?", self.repository["id"], self.number("number")
-        )
+        statement = "SELECT * FROM issues WHERE repository_id = ? AND number = ?"
+        row = self.fetch(statement, self.repository["id"], self.number("number"))
         if row is None or not row["is_pull"]:
             self.check_issues()
         if row is None:

@@ -124,9 +124,8 @@ def _item(call: Call, repository: Row, number: int) -> Payload:
         raise FieldError("FORBIDDEN", _NOT_BY_INTEGRATION)
     statement = f"SELECT * FROM edits {_BY} editor_id WHERE issue_id = ? ORDER BY edits.rowid DESC"
     edits = call.fetch_all(statement, row["id"])
-    titles = call.fetch_all(
-        f"SELECT events.*, login, type FROM events {_BY} actor_id WHERE issue_id = ? AND event = 'renamed'", row["id"]
-    )
+    renamed = f"SELECT events.*, login, type FROM events {_BY} actor_id WHERE issue_id = ? AND event = 'renamed'"
+    titles = call.fetch_all(renamed, row["id"])
     author = call.row("users", row["author_id"])
     created = payloads.timestamp_of(row["created_at"])
     shown = [{"editedAt": payloads.timestamp_of(edit["edited_at"]), "editor": _actor(edit)} for edit in edits]

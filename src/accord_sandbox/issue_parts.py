@@ -68,10 +68,8 @@ def _update_label(call: Call) -> ApiResponse:
         _check_new_name(call, name)
     color = _color(call) or row["color"]
     description = _description(call) if "description" in call.fields else row["description"]
-    call.db.execute(
-        "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
-        (name, name.casefold(), color.lower(), description, row["id"]),
-    )
+    statement = "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?"
+    call.db.execute(statement, (name, name.casefold(), color.lower(), description, row["id"]))
     return ApiResponse(200, _payload(call, _existing_label(call, name)))
 
 
@@ -311,11 +309,8 @@ def update_milestone(call: Call) -> None:
     if "milestone" not in call.fields or not may:
         return
     number = None if call.document["milestone"] is None else call.fields.value_of("milestone", int)
-    row = call.fetch(
-        "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?",
-        call.repository["id"],
-        number if number and 0 < number < 2**63 else 0,
-    )
+    statement = "SELECT id, title FROM milestones WHERE repository_id = ? AND number = ?"
+    row = call.fetch(statement, call.repository["id"], number if number and 0 < number < 2**63 else 0)
     if number is not None and row is None:
         raise invalid("Issue", "milestone")
     old = call.fetch("SELECT id, title FROM milestones WHERE id = ?", call.issue["milestone_id"])
@@ -345,10 +340,8 @@ def update_type(call: Call) -> None:
 
 def list_near(call: Call, table: str, there: str, here: str) -> ApiResponse:
     """List the issues at the other end of a table's edges, in the order in which they were added."""
-    rows = call.fetch_all(
-        f"SELECT issues.* FROM {table} JOIN issues ON issues.id = {there} WHERE {here} = ? ORDER BY {table}.rowid",
-        call.issue["id"],
-    )
+    edges = f"{table} JOIN issues ON issues.id = {there} WHERE {here} = ?"
+    rows = call.fetch_all(f"SELECT issues.* FROM {edges} ORDER BY {table}.rowid", call.issue["id"])
     return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 

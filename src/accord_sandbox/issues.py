@@ -164,10 +164,8 @@ def update_state(call: Call) -> None:
         reason = "reopened"
     if issue["is_pull"]:
         reason = None
-    call.db.execute(
-        "UPDATE issues SET state = ?, state_reason = ?, closed_at = ?, closed_by_id = ? WHERE id = ?",
-        (state, reason, *closing, issue["id"]),
-    )
+    statement = "UPDATE issues SET state = ?, state_reason = ?, closed_at = ?, closed_by_id = ? WHERE id = ?"
+    call.db.execute(statement, (state, reason, *closing, issue["id"]))
     if state == "open" and issue["is_pull"]:
         follow_branches(call)  # its branch may have moved while it was closed
         start_workflows(call, issue["id"], "reopened")

@@ -75,10 +75,8 @@ def follow_branches(call: Call) -> None:
 
 def mark_merged(call: Call, issue_id: int, commit: str) -> None:
     """Store the merge commit of a pull request, and close it."""
-    call.db.execute(
-        "UPDATE pulls SET merged_at = ?, merged_by_id = ?, merge_sha = ? WHERE issue_id = ?",
-        (call.now, call.user.user_id, commit, issue_id),
-    )
+    statement = "UPDATE pulls SET merged_at = ?, merged_by_id = ?, merge_sha = ? WHERE issue_id = ?"
+    call.db.execute(statement, (call.now, call.user.user_id, commit, issue_id))
     record_event(call, issue_id, "merged")
     close_issue(call, issue_id)
 
