@@ -280,6 +280,7 @@ def test_a_long_chain_of_jobs_with_two_ways_each_is_followed_to_its_end() -> Non
 NAMED = "".join(f'          echo "{name}=$X" >> "$GITHUB_OUTPUT"\n' for name in OUTPUTS if name != "exit-code")
 BLOCK = "          {{\n" + NAMED.replace(' >> "$GITHUB_OUTPUT"', "") + '{more}          }} >> "$GITHUB_OUTPUT"\n'
 CODE = "          echo exit-code=0\n"
+DOCUMENT = 'cat >> "$GITHUB_OUTPUT" <<EOF\n          {}\n          EOF'
 SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
 
 
@@ -313,6 +314,10 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
                 '{ echo "long<<END"; cat "$F"; echo END; } >> "$GITHUB_OUTPUT"', 'echo "exit-code=0"',
                 'if true; then A=1; fi; echo a=1 >> "$GITHUB_OUTPUT"\n          printf "exit-code=0 > b"',
                 'set -euo pipefail\n          put() { echo "$1=$2" >> "$GITHUB_OUTPUT"; }\n          put a "$A"',
+                'echo a | tee -a "$GITHUB_OUTPUT"', 'echo "a=$A" | tee --append "${GITHUB_OUTPUT}" > /dev/null',
+                *(DOCUMENT.format(text) for text in ("a=$A", "a=1\n          b=2", "a<<X\n          $A\n          X")),
+                DOCUMENT.format("a=1").replace('>> "$GITHUB_OUTPUT" <<EOF', "<<-'EOF' >>$GITHUB_OUTPUT"),
+                DOCUMENT.format("a=1").replace('>> "$GITHUB_OUTPUT" <<EOF', '<<EOF | tee -a "$GITHUB_OUTPUT"'),
                 'put() { echo "${1}<<E\n          $2\n          E" >> "$GITHUB_OUTPUT"; }\n          put a "$A"')
         ],
         *[
@@ -323,7 +328,11 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
                 'exec 3>> "$GITHUB_OUTPUT"; echo exit-code=0 >&3',
                 'for k in $A; do echo "a-$k=1" >> "$GITHUB_OUTPUT"; done',
                 'for k in *; do\n            echo "$k=1"\n          done >> "$GITHUB_OUTPUT"', 'codex exec "$(./a.sh)"',
-                'exec >> "$GITHUB_OUTPUT"; cat all.env', 'echo a | tee -a "$GITHUB_OUTPUT"', "curl x | bash",
+                'exec >> "$GITHUB_OUTPUT"; cat all.env', 'echo "$A" | tee -a "$GITHUB_OUTPUT"', "curl x | bash",
+                *(DOCUMENT.format(text) for text in ("exit-code=$A", "$NAME=0", "$ALL", "a-$B=0", "`date`=0")),
+                DOCUMENT.format("a=1").replace("cat", "cat a.env -"), DOCUMENT.format("a=1").replace("cat", "./run.sh"),
+                DOCUMENT.format("a=1").rpartition("\n")[0], DOCUMENT.format("a=1").replace("cat", "cat <<X"),
+                'echo "exit-code=0" | tee -a "$GITHUB_OUTPUT"', "cat a.env | tee --append $GITHUB_OUTPUT",
                 f'put() {{\n{CODE}          }}\n          put >> "$GITHUB_OUTPUT"',
                 f'(echo a=1\n{CODE}          echo b=1) | tee -a "$GITHUB_OUTPUT"',
                 f'for k in a; do\n{CODE}          echo "$k"; done >> "$GITHUB_OUTPUT"',
