@@ -34,7 +34,7 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     workflow_runs,
 )
 from accord_sandbox.calls import Call, authenticate, match_route
-from accord_sandbox.faults import LOST, Exchange, Fault, ServerState, fault_refusal, send_response
+from accord_sandbox.faults import AFTER, LOST, Exchange, Fault, ServerState, fault_refusal, send_response
 from accord_sandbox.planting import TOKEN
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
@@ -103,6 +103,8 @@ class Application(ServerState):
         self.observe(received)
         fault = self.faults.take(received.method, received.path)
         response, applied = await self._answer(endpoint, fault)
+        if fault and fault.kind in AFTER and not applied and isinstance(endpoint, git_http.GitEndpoint):
+            fault = None  # git gets its refusal, such as the one that asks for credentials
         done, status = replace(received, phase="applied", applied=applied), 0
         if fault is None or fault.kind not in LOST:
             status = response.status

@@ -227,6 +227,13 @@ def test_faults_apply_to_pushes(git: Git, kind: str, applied: bool, said: str | 
     assert statuses == ([0, 0] if times == 2 else [int(said) if said and said.isdigit() else 200])
 
 
+@pytest.mark.parametrize("kind", ["lost-after", "truncated"])
+def test_a_fault_after_a_request_of_git_keeps_no_refusal_back(git: Git, kind: str) -> None:
+    git.sandbox.faults.add(Fault(kind))
+    url = f"{git.sandbox.url}/octo/code.git/info/refs?service=git-upload-pack"
+    assert requests.get(url, auth=("x", "wrong"), timeout=600).status_code == 401
+
+
 @pytest.mark.slow
 def test_observers_see_a_push_before_the_client_knows_that_it_was_taken(git: Git) -> None:
     git.clone()
