@@ -381,6 +381,21 @@ def test_an_entry_is_refused_for_a_field_without_a_meaning(
     assert errors(read(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n")) == [(code, 2)]
 
 
+@pytest.mark.parametrize(
+    "written", ["- [] B in src/b.py", "- [ ]B in src/b.py", "1. [x]B in src/b.py", "  - [] B works"]
+)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_brackets_that_are_not_a_box_have_a_line(read: Callable[[str], Source], written: str) -> None:
+    links = "- [x](a.md)\n- [x][y]\n- [](a.md)\n\n[y]: a.md\n"
+    assert errors(read(f"- [ ] T001 A in src/a.py\n{written}\n{links}")) == [("box-malformed", 2)]
+
+
+def test_a_title_has_no_bold_words() -> None:
+    (item,) = items(todo("- [ ] **Write** `**kw**` in **src/a.py**, lib/**/b.py and lib/**\n")).values()
+    assert item.title == "Write `**kw**` in src/a.py, lib/**/b.py and lib/**"
+    assert "**Write**" in item.body
+
+
 @pytest.mark.parametrize("struck", ["~~T002 Old in src/b.py~~", "T002 ~~Old in src/b.py~~ (after T001)"])
 @pytest.mark.parametrize("read", [todo, spec_kit])
 def test_struck_text_counts_as_removed_and_a_struck_entry_as_done(read: Callable[[str], Source], struck: str) -> None:

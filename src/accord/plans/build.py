@@ -7,6 +7,7 @@ facts about the work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,9 @@ from accord.results.models import PlannedWorkItem, PlannerResult
 from accord.results.planner.rules import item_id, limit_findings, result_findings
 from accord.results.run_options import MOST_ITEMS
 from accord.text.markdown import as_code, shorten
+
+_BOLD = re.compile(r"(`[^`]*`)|(?<![\w/\\*])\*\*(?![\s/*])((?:(?!\*\*).)+)(?<![\s/])\*\*(?![\w/*])")
+"""Bold words, which GitHub shows with their asterisks in titles; those in globs stay."""
 
 PlacedFindings = list[tuple[str, Finding]]
 """Findings, each with the file of its line."""
@@ -68,7 +72,8 @@ def _item(task: SourceTask, spec: str, priority: str, complexity: str) -> Planne
     present = set(map(category_of, own))
     labels = [*(label for category, label in wanted.items() if category not in present), *own]
     body = task.body or _body(task, spec)
-    title = shorten(" ".join(task.title.split()), TITLE_CHARS)
+    title = task.title if task.body else _BOLD.sub(r"\1\2", task.title)  # a whole body is of an item with its title
+    title = shorten(" ".join(title.split()), TITLE_CHARS)
     return PlannedWorkItem(temp_id=item_id(task.id, task.number), title=title, body=body, labels=labels, blocked_by=[])
 
 

@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from itertools import chain, filterfalse, pairwise
 from operator import attrgetter
 
+from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
 from accord.plans.models import Source, SourceTask, priority_in
@@ -20,6 +21,9 @@ from accord.text.outline import bot_controls, list_items, sections, shown_text, 
 
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
+
+_NO_BOX = re.compile(r"(?:\[\]|\[[ xX]\](?=\S))(?![(\[:])\s*(\S.*)")
+"""Brackets that a blank in or behind them would make a box, and not a link."""
 
 _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
@@ -105,6 +109,14 @@ def entries_of(markdown: str) -> list[ListEntry]:
         entry = ListEntry(title, item.first + 1, is_done, section, int(number[1]) if number else 0)
         found.append(_with_nested(entry, below, stated))
     return found
+
+
+def malformed_boxes(markdown: str, place: str) -> Iterator[tuple[str, Finding]]:
+    """Find the entries of lists in ``place`` that are meant as boxes and are none."""
+    for item in list_items(read_blocks(markdown).leaves):
+        if item.checked is None and (hit := _NO_BOX.fullmatch(item.text)):
+            hint = f"Write `- [ ] {hit[1][:60]}`."
+            yield place, Finding("box-malformed", "The brackets of an entry are not a box.", line=item.line, hint=hint)
 
 
 def _without_struck(text: str) -> str:
@@ -303,7 +315,7 @@ def read_checklist(text: str, place: str) -> Source:
     begun = ("-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS))
     known = {*names, *begun}
     tasks = tuple(_task(entry, name, names, known, place) for entry, name in zip(entries, names, strict=True))
-    return Source(spec[1] if spec else place, tasks)
+    return Source(spec[1] if spec else place, tasks, (*malformed_boxes(text, place),))
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:
