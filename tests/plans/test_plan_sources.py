@@ -307,6 +307,7 @@ WAITING = {
     "a paragraph": "\n\n  Blocked by T001.\n\n  More.",
     "two sentences": "\n  - It is not urgent. After `T001`",
     "an issue": "\n  - Blocked by #7 and T001",
+    "what it needs in brackets": " (needs T001)",
 }
 
 

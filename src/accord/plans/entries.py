@@ -23,14 +23,12 @@ NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
 _NO_BOX = re.compile(r"(?:\[\]|\[[ xX]\](?=\S))(?![(\[:])\s*(\S.*)")
-"""Brackets that a blank in or behind them would make a box, and not a link."""
-
 _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
 _BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)|\[([^\[\]]*)\](?!\()")
-_WAITS = r"(?:depends? on|after|requires|blocked by)\b"
+_WAITS = r"(?:depends? on|after|requires|blocked by|needs(?=\s+#?(?-i:[A-Z]{1,10})-?\d))\b"
 _UNLABELLED = re.compile(rf"\A\s*{_WAITS}(?!\s*:)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
@@ -112,7 +110,7 @@ def entries_of(markdown: str) -> list[ListEntry]:
 
 
 def malformed_boxes(markdown: str, place: str) -> Iterator[tuple[str, Finding]]:
-    """Find the entries of lists in ``place`` that are meant as boxes and are none."""
+    """Find the entries of lists in ``place`` whose brackets, without a link, miss a blank to be a box."""
     for item in list_items(read_blocks(markdown).leaves):
         if item.checked is None and (hit := _NO_BOX.fullmatch(item.text)):
             hint = f"Write `- [ ] {hit[1][:60]}`."
@@ -182,20 +180,19 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]
     texts = [(item.text, item.checked) for item in listed]
     texts = texts or [(" ".join(part.split()), None) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
     fields: dict[str, list[str]] = {}
-    found, notes = [*stated], list[str]()
-    for text, checked in ((_without_struck(text), checked) for text, checked in texts):
-        note, more = _without_fields(text) if checked is None else ("", [("criteria", text)])
-        notes.append(note)
-        found += more
+    found = [*stated]
+    for text, checked in texts:
+        note, more = _without_fields(_without_struck(text)) if checked is None else ("", [("criteria", text)])
+        found += [*more, ("notes", note)]
     for name, value in found:
         fields.setdefault(name, []).append(_without_struck(value))
-    criteria = filter(None, fields.pop("criteria", ()))
-    return replace(entry, fields=fields, criteria=tuple(criteria), notes=tuple(filter(None, notes)), body=body)
+    criteria, notes = (tuple(filter(None, fields.pop(name, ()))) for name in ("criteria", "notes"))
+    return replace(entry, fields=fields, criteria=criteria, notes=notes, body=body)
 
 
 _CLAUSES = re.compile(r"[.;!?]\s+")
 _WAITING = re.compile(
-    rf"\b(?:{_WAITS}|needs\b)[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:#?[A-Za-z]{{1,10}}-?\d{{1,6}}[a-z]?|#\d{{1,18}})\b"
+    rf"\b{_WAITS}[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:#?[A-Za-z]{{1,10}}-?\d{{1,6}}[a-z]?|#\d{{1,18}})\b"
     r"(?:[\s*_`)\],&/.\u2013-]|\band\b)*)*)[^(:]*)",
     re.IGNORECASE,
 )
@@ -259,7 +256,6 @@ _WORD = re.compile(r"[^\s,;|]+")
 _CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$#-]+(?:/[\w.@+~*?\[\]{}()$#-]*)*", re.UNICODE)
 _PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
 _LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
-FEATURE_DOCUMENTS = ("spec.md", "plan.md", "tasks.md", "research.md", "data-model.md", "quickstart.md")
 
 
 def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...]:

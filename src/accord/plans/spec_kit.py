@@ -15,16 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.plans.entries import (
-    FEATURE_DOCUMENTS,
-    FOLDERS,
-    ListEntry,
-    entries_of,
-    malformed_boxes,
-    paths_in,
-    references_in,
-    waited_for,
-)
+from accord.plans.entries import FOLDERS, ListEntry, entries_of, malformed_boxes, paths_in, references_in, waited_for
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
 
@@ -32,7 +23,7 @@ _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
 _PHASE = re.compile(r"Phase\s+(\d+|N)\b[^\w]*(.*)", re.IGNORECASE)
 _STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
-_DEPENDS = re.compile(r"\((?:[^()]*?\b)?(?:depends? on|after|requires|needs|blocked by)\b([^()]*)\)", re.IGNORECASE)
+_DOCUMENTS = frozenset(("spec.md", "plan.md", "tasks.md", "research.md", "data-model.md", "quickstart.md"))
 _LABELLED = re.compile(
     r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*(\S.*)$",
     re.IGNORECASE | re.MULTILINE,
@@ -134,12 +125,11 @@ def _task(
     if story and not phase.story:
         phase.story = story
     named = paths_in(words, frozenset(path.rstrip("/") for path in tree))
-    documents = tuple(posixpath.join(folder, path) for path in named if path in FEATURE_DOCUMENTS)
-    scope = (*(path for path in named if path not in FEATURE_DOCUMENTS), *entry.scope())
+    documents = tuple(posixpath.join(folder, path) for path in named if path in _DOCUMENTS)
+    scope = (*(path for path in named if path not in _DOCUMENTS), *entry.scope())
     if not scope and _WHOLE_STRUCTURE.search(words):
         scope = tree
-    text = " ".join(_DEPENDS.sub("", words).split())
-    waits = [*_DEPENDS.findall(words), *entry.fields.get("blockers", ())]
+    text = " ".join(words.split())
     task = SourceTask(
         match[1],
         text,
@@ -151,7 +141,7 @@ def _task(
         out_of_scope=entry.scope("out"),
         criteria=(text, *entry.criteria),
         context=entry.notes,
-        blockers=references_in(waits),
+        blockers=references_in(entry.fields.get("blockers", ())),
         is_done=entry.is_done,
         number=entry.number,
         body=entry.body,
