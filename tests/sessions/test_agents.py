@@ -252,17 +252,33 @@ def test_a_security_finding_without_a_severity_stays_open(
     assert ("Security" in effects.open_gates) == waits
 
 
-@pytest.mark.parametrize("task", ["T-001", "meta"])
-def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(tmp_path: Path, task: str) -> None:
-    texts = {"tasks.yaml": done()}
+@pytest.mark.parametrize(
+    ("task", "agent", "named", "opened"),
+    [
+        ("T-001", "Reviewer", "T-001", ["T-001"]),
+        ("meta", "Reviewer", "T-001", ["T-001", "T-002"]),
+        ("meta", "Coder", "T-002", ["T-002"]),
+        ("meta", "Coder", "T-009", ["T-001", "T-002"]),
+        ("meta", "Coder", "meta", ["T-001", "T-002"]),
+    ],
+)
+def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(
+    tmp_path: Path, task: str, agent: str, named: str, opened: list[str]
+) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": INTEGRATED}
     folder = make_session(tmp_path, "RELEASE", mode="full", user_decisions=SINGLE, texts=texts)
-    opened = ["T-001 implemented"] if task == "T-001" else ["T-001 implemented", "T-002 implemented"]
-    summary = apply_output(writer(folder), task, "Security", FAIL).summary
-    assert summary == [*opened, "the session goes back to IMPLEMENT_LOOP"]
+    following = {"recommended_agent": agent, "recommended_task_id": named, "reason": "Fix it."}
+    failed = AgentOutput.model_validate(agent_output(status="FAIL", next=following))
+    summary = apply_output(writer(folder), task, "Security", failed).summary
+    assert summary == [*(f"{one} implemented" for one in opened), "the session goes back to IMPLEMENT_LOOP"]
     assert not has_errors(check_session(folder)[0][2])
-    start_fix(writer(folder), "T-001", "FIX_SECURITY", role="Orchestrator")
-    assert start_agent(writer(folder), "T-001", "Coder")["task"]["id"] == "T-001"
-    assert apply_output(writer(folder), "T-001", "Coder", WORK).summary == ["T-001 implemented"]
+    start_fix(writer(folder), opened[0], "FIX_SECURITY", role="Orchestrator")
+    assert start_agent(writer(folder), opened[0], "Coder")["task"]["id"] == opened[0]
+    before = contents(folder)
+    apply_output(writer(folder), task, "Security", failed)
+    assert contents(folder) == before
+    assert apply_output(writer(folder), opened[0], "Coder", WORK).summary == [f"{opened[0]} implemented"]
+    assert status_of(read_session(folder)).retry_counts.keys() == {opened[0]}
 
 
 def test_a_failed_review_names_the_broken_file_that_keeps_the_session_from_its_tasks(tmp_path: Path) -> None:
@@ -757,7 +773,7 @@ def edited_state(folder: Path, state: str) -> list[Finding]:
     ("state", "waived"), [("IMPLEMENT_LOOP", ["Reviewer"]), ("INTEGRATE", ["Reviewer", "Integrator"])]
 )
 def test_a_waiver_of_meta_covers_the_integrator_once_it_is_due(tmp_path: Path, state: str, waived: list[str]) -> None:
-    texts = {"tasks.yaml": done(), "outputs.jsonl": REVIEWS}
+    texts = {"tasks.yaml": done(), "outputs.jsonl": outputs(("Architect", "BLOCKED"), task="meta") + REVIEWS}
     folder = make_session(tmp_path, state, mode="full", user_decisions=SINGLE, texts=texts)
     move_task(writer(folder), "meta", "completed", role="Orchestrator", waiver="spike")
     assert read_session(folder).outputs[-1].waived_reviews == waived

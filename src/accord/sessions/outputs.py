@@ -103,7 +103,8 @@ def plan_output(
     A record that is there already means that an earlier try was stopped, or succeeded: only what is missing is planned.
     """
     check_task(session.tasks, task_id)
-    entry, foreign = output_entry(task_id, role, output, now), tuple(_foreign_files(session, role, output))
+    foreign = tuple(_foreign_files(session, role, output))
+    entry = output_entry(_failed_task(session, task_id, role, output), role, output, now)
     repeated = repeated_output(session, entry)
     changed = [_path_in_project(session, path) for path in output.artifacts.files_changed]
     lacks = check_files(session, role, task_id, changed) if output.status == "OK" else None
@@ -139,6 +140,14 @@ def plan_output(
         findings=foreign,
     )
     return effects, [*operations, *_session_operations(after, effects, now)]
+
+
+def _failed_task(session: Session, task_id: str, role: str, output: AgentOutput) -> str:
+    """Return the task that an output is about: a failed review of ``meta`` may send the Coder to one with work."""
+    task = session.task(output.next.recommended_task_id)
+    has_begun = task is not None and (task.status != "not-started" or task.id in session.record.last)
+    is_sent = has_begun and (output.status, output.next.recommended_agent) == ("FAIL", "Coder")
+    return output.next.recommended_task_id if is_sent and task_id == "meta" and role in REVIEWS else task_id
 
 
 def output_entry(task_id: str, role: str, output: AgentOutput, now: datetime) -> OutputEntry:

@@ -23,7 +23,7 @@ from accord.sessions.decision_rules import is_before
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, status_of, status_value
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.machine import IMPLEMENTATION, INTEGRATION
-from accord.sessions.models import OutputEntry
+from accord.sessions.models import REVIEWS, OutputEntry
 from accord.sessions.moves import (
     check_files,
     check_fixes,
@@ -34,7 +34,7 @@ from accord.sessions.moves import (
     waiver_forbidden,
     with_fixes,
 )
-from accord.sessions.policy import forbidden_status, refuse
+from accord.sessions.policy import REPORTERS, forbidden_status, refuse
 from accord.sessions.reviews import DISPATCHED, FIXERS, asks_again
 
 SessionPlan = Callable[["Session"], "Sequence[FileOperation]"]
@@ -127,8 +127,9 @@ def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime)
     if found := check_state(session, (*IMPLEMENTATION, *INTEGRATION), "reviews are waived"):
         raise refuse("Nothing is waived.", found)
     last = ("Reviewer", "Integrator") if status_of(session).current_state in INTEGRATION else ("Reviewer",)
-    record = session.record
-    waived = tuple(dict.fromkeys((*record.held_agents, *(role for role in last if role not in record.passed_meta))))
+    record, judges = session.record, (*REVIEWS, *REPORTERS)
+    held = (role for role in record.held_agents if role in judges)
+    waived = tuple(dict.fromkeys((*held, *(role for role in last if role not in record.passed_meta))))
     return _plan_waiver(session, "meta", waived, reason, now)
 
 
