@@ -68,9 +68,7 @@ _KEPT = "|".join(
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
     )
 )
-_TOKEN = f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)"
-"""Compiled at its first use: most texts hold no invisible character."""
-
+_TOKEN = re.compile(f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)")
 _RUN = re.compile(f"[{_INVISIBLE}]+")
 _RTL = f"[{_RIGHT_TO_LEFT}]"
 _SEPARATORS = re.compile("[\u2028\u2029]")
@@ -80,7 +78,7 @@ def hidden_edits(text: str) -> Iterator[Edit]:
     """Take out each run of invisible characters without a meaning; readers see separators of lines as a blank."""
     if not _RUN.search(text):
         return
-    for hit in re.finditer(_TOKEN, text):
+    for hit in _TOKEN.finditer(text):
         if hit["hidden"] or (hit["mark"] and not _is_beside_rtl(text, hit.start())):
             yield Edit(*hit.span(), " " if _SEPARATORS.search(hit[0]) else "", "hidden")
 

@@ -8,10 +8,9 @@ wrote, and untrusted text is defused before it is posted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
-
-from accord.core import lazy_re as re
 
 REVIEW = "review"
 """The marker of a review: ``asks`` is its verdict, also where GitHub accepts it as a comment only."""

@@ -68,15 +68,12 @@ _HARMLESS = re.compile(
     r"(?:(?:`(?!`)|\*(?! )|(?<=\w )-(?= )|(?<=[\w.?)`'\"*])(?:[*:!]|[/-](?![*_!]*[0-9])|(?<![Hh_*])-)"
     rf"|(?:\)|(?<=[\w()`'\"*])(?<![Ww]{{3}})\.)(?:(?<![0-9].)|(?! ))){_WORDS})*"
 )
-"""A line in which nothing can act, whatever is around it, and be it code or not.
-
-It has no address, mention, reference, tag, link, definition, fence or entity, begins with no command, and is in four
-lists at most.
+"""A line that needs no edit, whatever is around it, be it code or not: no address, mention, reference, tag, link,
+definition, fence or command, and four lists around it at most.
 """
 
-_LONGEST_HARMLESS = 8192
-_MOST_BOXES = 32
-"""A text of harmless lines up to here has few enough parts to be read."""
+_MOST_HARMLESS, _MOST_BOXES = 8192, 60
+"""Characters and boxes of a text of harmless lines that is sure to have few enough parts to be read."""
 
 
 class Sanitised(Frozen):
@@ -141,8 +138,9 @@ def _repeat_rounds(
 
 def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _cleaned_text(text, secrets)
-    if _is_harmless(text) or is_fenced(text):
-        return text, taken
+    is_short = len(text) <= _MOST_HARMLESS and text.count("[") <= _MOST_BOXES
+    if (is_short and all(map(_HARMLESS.fullmatch, text.split("\n")))) or is_fenced(text):
+        return text, taken  # to read the Markdown would take twenty times as long
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
@@ -154,12 +152,6 @@ def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Co
     if tags:
         text = "\n".join([text.rstrip("\n"), "", *tags])
     return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
-
-
-def _is_harmless(text: str) -> bool:
-    """Return whether a text is sure to need no edit, as many are: to read it takes twenty times as long."""
-    is_short = len(text) <= _LONGEST_HARMLESS and text.count("[") <= _MOST_BOXES
-    return is_short and all(map(_HARMLESS.fullmatch, text.split("\n")))
 
 
 def _plain_round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
