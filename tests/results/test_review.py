@@ -120,6 +120,9 @@ def test_the_verdict_becomes_state_and_label(
     assert (details["verdict_requested"], details["verdict_applied"]) == (result["review"]["verdict"], applied)
     assert ("verdict-as-comment" in codes(receipt)) == (applied == "comment")
     assert post(stage, result, pull=pull).writes == 0
+    stage.send("PUT", f"/repos/{stage.repository}/issues/{ITEM}/labels", labels=["task:implement", "status:review"])
+    again = post(stage, result, pull=pull)
+    assert (again.writes, status(stage), "status-not-review" in codes(again)) == (0, ["status:review"], True)
 
 
 @pytest.mark.parametrize(

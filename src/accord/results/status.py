@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
@@ -204,6 +205,12 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
         github.identity().is_person if needs_person else None,
         tuple(pull.number for pull in pulls if issue.number in closing_references(pull)) if needs_pulls else None,
     )
+
+
+def labels_removed(github: GitHub, number: int, since: datetime) -> frozenset[str]:
+    """Return the labels that were taken off an issue or pull request at or after a time, in lower case."""
+    events = (event for event in github.label_events(number) if event.change == "removed" and event.at >= since)
+    return frozenset(event.label.lower() for event in events)
 
 
 def find_work_item(github: GitHub, number: int) -> Issue:
