@@ -141,6 +141,7 @@ def test_protected_paths_of_the_whole_branch_make_a_draft_and_an_older_result_un
     assert after["pulls"][0][3] is True
     assert after["labels"] == [["needs-human"]]
     assert "`.github/CODEOWNERS`" in after["pulls"][0][2]
+    assert_answered(stage, first, 2)
 
     set_status(stage)
     second = with_file(clone(stage, tmp_path / "second"), "src/a.py", "a = 2\n")
@@ -191,6 +192,7 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     assert "- `.mcp.json`\n- `CLAUDE.md`" in comment
     again = apply(stage, result)
     assert (again.outcome, again.writes, state(stage)) == (Outcome.REFUSED, 0, after)
+    assert_answered(stage, result, 1)
 
     allowed = apply(stage, result, allows_steering=True)
     assert allowed.outcome is Outcome.APPLIED, allowed.error
@@ -198,6 +200,7 @@ def test_a_patch_of_steering_files_asks_a_person_and_is_pushed_only_when_allowed
     assert allowed.details["scope"]["protected"] == [".mcp.json", "CLAUDE.md"]
     assert (state(stage)["pulls"][0][3], state(stage)["labels"]) == (True, [["needs-human"]])
     assert apply(stage, result).outcome is Outcome.UNCHANGED
+    assert_answered(stage, result, 2)
 
 
 @pytest.mark.slow
@@ -278,6 +281,16 @@ def test_a_result_that_cannot_be_pushed_whole_leaves_all_as_it_was_or_asks_a_per
     (comment,) = after["comments"]
     assert "The push to `accord/1` was refused" in comment
     assert "needs-human" in after["issue"]["labels"]
+    assert_answered(stage, completed(patch_of(tree)), 1, **options)
+
+
+def assert_answered(stage: Stage, result: dict[str, Any], number: int, **options: Any) -> None:
+    """Remove the label that asks for a person: the same result does not set it again."""
+    stage.clock.sleep(60)
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/{number}/labels/needs-human")
+    before = state(stage)
+    apply(stage, result, **options)
+    assert state(stage) == before
 
 
 def assert_superseded(stage: Stage, *results: dict[str, Any]) -> None:

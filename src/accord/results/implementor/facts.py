@@ -41,8 +41,8 @@ from accord.results.implementor.commit import (
     read_branch,
     runs_before,
 )
-from accord.results.labels import KEEPALIVE, Category, has_listener
-from accord.results.status import find_work_item, require_writable, status_if_clear
+from accord.results.labels import KEEPALIVE, NEEDS_HUMAN, has_listener
+from accord.results.status import find_work_item, labels_removed, require_writable, status_if_clear
 from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
 
@@ -104,6 +104,7 @@ class RevisionFacts(Frozen):
     branch_name: str
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False  # by later work, or by a move of the item after it
+    is_answered: bool = False  # by a person who removed the label that asks for one, after an earlier run set it
     ended: Pull | None = None  # merged or closed, which had this result, or the last where the base has its changes
     default_branch: str = ""
     state: BranchState | None = None
@@ -163,20 +164,26 @@ def with_comments(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
     return replace(facts, comments=tuple(github.comments(facts.issue.number)))
 
 
-def with_later_move(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
-    """Read whether an item in progress left that status after an earlier run wrote this result: others went on."""
-    since = _written_at(facts) if status_if_clear(facts.issue) == "in-progress" else None
+def with_later_changes(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
+    """Read whether the item moved on, or a label was removed, after an earlier run wrote this result."""
+    since = _written_at(facts)
     if since is None:
         return facts
-    changes = [(one.change, one.label.lower()) for one in github.label_events(facts.issue.number) if one.at >= since]
-    return replace(facts, is_superseded=("removed", f"{Category.STATUS}:in-progress") in changes)
+    branch, item = facts.branch, facts.issue
+    pull = our_pull(facts, facts.pulls, branch.since)[0] if branch and branch.is_pushed else None
+    is_begun = status_if_clear(item) == "in-progress" and (branch is None or branch.is_pushed)
+    is_superseded = is_begun and "status:in-progress" in labels_removed(github, item.number, since)
+    asked = pull or item
+    is_asked = branch is not None and NEEDS_HUMAN not in asked.labels
+    is_answered = is_asked and NEEDS_HUMAN in labels_removed(github, asked.number, since)
+    return replace(facts, is_superseded=is_superseded, is_answered=is_answered)
 
 
 def _written_at(facts: RevisionFacts) -> datetime | None:
-    """Return when an earlier run wrote this result, all but the status; None if none did."""
+    """Return when an earlier run wrote this result, or asked a person about it, all but labels; None if none did."""
     branch, comment = facts.branch, our_comment(facts, facts.comments or ())
-    if branch and not branch.is_empty:
-        is_written = branch.is_pushed and our_pull(facts, facts.pulls, branch.since)[1]
+    if branch and branch.is_pushed and not branch.is_empty:
+        is_written = our_pull(facts, facts.pulls, branch.since)[1]
         shown = branch.git.line("show", "-s", "--format=%aI %B", branch.commit) if is_written else ""
         return parse_timestamp(shown.split()[0]) if facts.token in shown else None
     if comment and has_marker(comment.body, OUTCOME, facts.token):

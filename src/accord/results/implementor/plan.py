@@ -19,7 +19,7 @@ from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before, runs_in
 from accord.results.implementor.facts import OUTCOME, Branch, MergeConflict, RevisionFacts, our_comment, our_pull
 from accord.results.implementor.rules import ScopeReport, audit_scope
-from accord.results.labels import KEEPALIVE
+from accord.results.labels import KEEPALIVE, NEEDS_HUMAN
 from accord.results.status import MoveWorkItem, plan_move
 from accord.results.texts import TextSanitizer
 from accord.text.criteria import checklist, criteria_in
@@ -76,7 +76,6 @@ ImplementOperation = (
     PushBranch | CreateRevision | UpdateRevision | LabelRevision | LabelWorkItem | WriteComment | MoveWorkItem
 )
 
-NEEDS_HUMAN = "needs-human"
 _UNHEARD = (
     warning(
         "label-unheard",
@@ -158,7 +157,8 @@ def _plan_pull(
     push = PushBranch(name, adopted_if(branch.is_pushed), branch.commit, branch.tip, upload)
     operations: list[ImplementOperation] = [push, revision]
     if is_draft:
-        found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
+        is_answered = is_written and facts.is_answered
+        found = skipped_if(is_answered or (pull is not None and NEEDS_HUMAN in pull.labels))
         operations.append(LabelRevision(NEEDS_HUMAN, found))
     if branch.conflict:
         report = conflict_report(branch.conflict, facts, sanitizer)
@@ -206,7 +206,7 @@ def _plan_request(facts: RevisionFacts, text: str, refusal: Refused) -> Revision
     asked = _plan_comment(facts, "refused", text)
     if not asked.operations:
         return asked
-    is_labelled = skipped_if(NEEDS_HUMAN in facts.issue.labels)
+    is_labelled = skipped_if(facts.is_answered or NEEDS_HUMAN in facts.issue.labels)
     return replace(asked, operations=(*asked.operations, LabelWorkItem(NEEDS_HUMAN, is_labelled)), refusal=refusal)
 
 

@@ -14,7 +14,6 @@ from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import OperationStatus, apply_in_order
 from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.client import GitHub
-from accord.github.comments import Comment
 from accord.github.commits import DeliveredCommit, deliver_commit
 from accord.github.models import Pull, PullsNotAllowed
 from accord.github.once import send_once
@@ -25,7 +24,7 @@ from accord.results.implementor.facts import (
     our_pull,
     with_comments,
     with_commit,
-    with_later_move,
+    with_later_changes,
 )
 from accord.results.implementor.plan import (
     CreateRevision,
@@ -66,7 +65,7 @@ def _apply_implementation(github: GitHub, result: ImplementorResult, options: Re
         token = run_token(options.repository, run_key)
         lease.wait()
         facts = with_commit(gather_facts(github, result, token, sanitizer, options, stack), result, options)
-        facts = with_later_move(github, with_comments(github, facts))
+        facts = with_later_changes(github, with_comments(github, facts))
         plan = plan_revision(facts, result, sanitizer, options)
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
@@ -77,8 +76,7 @@ def _apply_implementation(github: GitHub, result: ImplementorResult, options: Re
         def plan_again(_: object) -> Sequence[ImplementOperation]:
             nonlocal plan
             if applied.refused and plan is planned:
-                known = replace(facts, comments=applied.comments)
-                plan = plan_refused_push(planned, known, applied.refused, sanitizer)
+                plan = plan_refused_push(planned, applied.known or facts, applied.refused, sanitizer)
             return plan.operations
 
         entries, problem = apply_in_order(
@@ -117,8 +115,8 @@ class _Applied:
 
     pull: Pull | None
     delivery: DeliveredCommit | None = None
-    refused: Refused | None = None  # why the commit could not be pushed, with the comments read after that
-    comments: tuple[Comment, ...] = ()
+    refused: Refused | None = None  # why the commit could not be pushed
+    known: RevisionFacts | None = None  # read after that, with the comments
 
 
 def _apply(
@@ -129,7 +127,8 @@ def _apply(
             try:
                 applied.delivery = _push(github, operation, facts)
             except Refused as problem:
-                applied.refused, applied.comments = problem, tuple(github.comments(facts.issue.number))
+                known = replace(facts, comments=tuple(github.comments(facts.issue.number)))
+                applied.refused, applied.known = problem, with_later_changes(github, known)
                 return OperationStatus.FAILED
         case CreateRevision():
             applied.pull = _create_revision(github, operation, facts, clock)
