@@ -139,6 +139,27 @@ def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(s
     assert second == {"task:refinement", "status:pending", "priority:medium"}
 
 
+@pytest.mark.parametrize("edited", ["never", "before", "after"])
+def test_a_changed_plan_replaces_the_text_of_an_update_but_none_of_a_person(stage: Stage, edited: str) -> None:
+    first = plan(task("a"))
+    stage.apply(first, run_key="k")
+    changed = plan({**CHANGED, "labels": [*TASK_LABELS[:2], "priority:low", "complexity:low"]})
+    by_update = update(1, body=task_body(objective="Updated."), labels=["priority:high", "complexity:low"])
+    for when in ("before", "after"):
+        if edited == when:
+            body = stage.get(path_of(stage, 1))["body"]
+            stage.send("PATCH", path_of(stage, 1), body=body.replace("## Context", "By hand.\n\n## Context"))
+        if when == "before":
+            stage.apply(plan(update=[by_update]), run_key="other")
+            assert stage.apply(first, run_key="k").writes == 0
+    receipt = stage.apply(changed, run_key="k")
+    (issue,) = stage.snapshot()
+    is_kept = edited != "never"
+    assert ("Something else." in issue["body"], "item-edited" in codes(receipt)) == (not is_kept, is_kept)
+    assert "priority:low" in issue["labels"]
+    assert stage.apply(changed, run_key="k").writes == 0
+
+
 def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:
     stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
     for priority in ("high", "low"):

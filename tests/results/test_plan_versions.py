@@ -11,17 +11,24 @@ from support.plans import TASK_LABELS, plan, refinement, task, task_body
 
 from accord.core.shapes import read_shape
 from accord.github.models import Identity, Issue
-from accord.results.bodies import BodyParts
+from accord.results.bodies import UPDATED, BodyParts
 from accord.results.models import PlannerResult
 from accord.results.planner.changes import Comparison, compare, difference, merge_labels, reason_to_keep
 from accord.results.planner.facts import PlanFacts
 from accord.results.planner.match import match_items
-from accord.results.planner.record import body_digest, label_digests, record_for, record_of, with_record
+from accord.results.planner.record import (
+    body_digest,
+    label_digests,
+    record_for,
+    record_of,
+    with_record,
+    written_digests,
+)
 from accord.results.planner.report import near_duplicates, similar_titles
 from accord.results.planner.rules import Plan, read_plan
 from accord.results.planner.scope import plan_run_key, run_key_of_request, run_key_of_spec
 from accord.results.run_options import PlanOptions
-from accord.text.markers import run_token
+from accord.text.markers import run_token, write_marker
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
@@ -307,8 +314,13 @@ def test_labels_of_people_and_of_the_plan_are_merged(
     assert (labels if labels is None else list(labels), has_conflict) == (after, contested)
 
 
+UPDATED_LABELS = (*TASK_LABELS, "area: web")
+BY_UPDATE = issue_of(A, 1).body.replace(A["body"].rstrip(), BY_HAND) + write_marker(
+    UPDATED, run="x", wrote=".".join(written_digests(BY_HAND, UPDATED_LABELS))
+)
 KEPT_OPEN = {
     "nothing speaks against closing": ({}, ""),
+    "changed by an update": ({"body": BY_UPDATE, "labels": UPDATED_LABELS}, ""),
     "in progress": ({"labels": ("task:implement", "status:in-progress", *TASK_LABELS[2:])}, "status is in-progress"),
     "approved": ({"labels": ("task:implement", "status:approved", *TASK_LABELS[2:])}, "status is approved"),
     "assigned": ({"assignees": ("octocat",)}, "assigned"),

@@ -185,7 +185,7 @@ def split_body(body: str) -> BodyParts:
 
 def update_limit(issue: Issue, token: str, digest: str) -> int:
     """Return how many characters new content of an issue's body may have, beside the parts that stay."""
-    kept = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest)
+    kept = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest, wrote=f"{digest}.{digest}")
     return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 

@@ -34,6 +34,7 @@ from accord.results.planner.record import (
     ItemRecord,
     body_digest,
     content_of,
+    digests_of_updates,
     is_retired,
     label_digest,
     label_digests,
@@ -42,6 +43,7 @@ from accord.results.planner.record import (
     text_digest,
     with_record,
     without_marker,
+    written_digests,
 )
 from accord.results.planner.rules import Plan, PlannedItem, split_temp_id
 from accord.text.outline import ChecklistTask, Section, sections, tasks, with_ticks, without_ticks
@@ -64,6 +66,7 @@ class Comparison(Frozen):
     labels: tuple[str, ...] | None = None
     record: ItemRecord | None = None
     reopens: bool = False
+    wrote: str = ""  # digests of what an update writes over text of accord; over a person's, it has none
 
     @property
     def all_parts(self) -> tuple[str, ...]:
@@ -80,12 +83,15 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
     """Compare an item with its issue; ``issues`` are those of the plan by tempID, as far as they exist."""
     record = latest_record(issue, facts.token, facts.identity) or ItemRecord("")
     new = dict[str, Any]()
-    parts, kept = list[str](), list[str]()
+    parts, kept, updated = list[str](), list[str](), digests_of_updates(issue)
 
     def merge(part: str, ours: str, theirs: str, digest: Callable[[str], str]) -> str | None:
-        """Return the text to write; None where it is the same, or a person changed it since accord wrote it."""
+        """Return the text to write; None where it is the same, or others changed it since this plan wrote it.
+
+        An update's text is not a person's, but stays until the plan changes.
+        """
         wanted, present, written = digest(ours), digest(theirs), getattr(record, part)
-        if present not in (wanted, written):
+        if present not in (wanted, written) and (wanted == written or present not in updated):
             kept.extend([part] if wanted != written else [])
             return None
         new[part] = wanted
@@ -104,7 +110,9 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
     title = merge("title", item.title.strip(), issue.title.strip(), text_digest)
     old = content_of(issue)
     content = merge("body", with_numbers(item.content, plan, issues), old, body_digest)
-    labels, has_conflict = merge_labels(record.labels, issue.labels, item.labels)
+    is_updated = updated.issuperset(written_digests(None, issue.labels)) and label_digests(item.labels) != record.labels
+    written_labels = label_digests(issue.labels) if is_updated else record.labels
+    labels, has_conflict = merge_labels(written_labels, issue.labels, item.labels)
     if labels is not None:
         parts.append("labels")
     if has_conflict:
@@ -132,7 +140,11 @@ def compare_update(
     if labels is not None and {*map(str.lower, labels)} != {*map(str.lower, issue.labels)}:
         parts = (*parts, "labels")
     is_applied = has_update(issue, facts.token, update)
-    return Comparison(issue, () if is_applied else parts, parts if is_applied else (), None, content, labels)
+    record = latest_record(issue, facts.token, facts.identity)
+    edited = [*_edited_parts(issue, record)] if record else ["body", "labels"]
+    wrote = ".".join(written_digests(None if "body" in edited else content, None if "labels" in edited else labels))
+    parts, kept = ((), parts) if is_applied else (parts, ())
+    return Comparison(issue, parts, kept, None, content, labels, wrote=wrote)
 
 
 def with_numbers(text: str, plan: Plan, issues: Mapping[str, Issue]) -> str:
@@ -207,12 +219,12 @@ def reason_to_keep(issue: Issue, facts: PlanFacts) -> str:
 
 
 def _edited_parts(issue: Issue, record: ItemRecord) -> Iterator[str]:
-    content = content_of(issue)
+    content, updated = content_of(issue), digests_of_updates(issue)
     if text_digest(issue.title) != record.title:
         yield "title"
-    if body_digest(content) != record.body or content != without_ticks(content):
+    if body_digest(content) not in {record.body, *updated} or content != without_ticks(content):
         yield "body"
-    if label_digests(issue.labels) != record.labels:
+    if label_digests(issue.labels) != record.labels and not updated.issuperset(written_digests(None, issue.labels)):
         yield "labels"
 
 

@@ -106,6 +106,18 @@ def update_digest(update: PlannedWorkItemUpdate) -> str:
     return text_digest("\0".join([update.body or "", *(update.labels or ())]))
 
 
+def written_digests(content: str | None, labels: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the digests of a body and of labels, as far as they were written."""
+    texts = () if content is None else (body_digest(content),)
+    return texts if labels is None else (*texts, text_digest(".".join(sorted(label_digests(labels)))))
+
+
+def digests_of_updates(issue: Issue) -> frozenset[str]:
+    """Return the digests of what updates wrote; with a forged one, a plan only replaces the text that has it."""
+    found = (fields.get("wrote", "") for fields in find_markers(issue.body, UPDATED))
+    return frozenset(".".join(found).split(".")) - {""}
+
+
 def label_digest(label: str) -> str:
     """Return the digest of a label, ignoring case as GitHub does."""
     return hashlib.sha256(label.lower().encode()).hexdigest()[:_LABEL_CHARS]
@@ -119,7 +131,7 @@ def label_digests(labels: Iterable[str]) -> frozenset[str]:
 def content_limit(temp_id: str, blockers: int, labels: int) -> int:
     """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
     kept = BodyParts("", (LONGEST_NUMBER,) * blockers)
-    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS)
+    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS, wrote="x" * (2 * _DIGEST_CHARS + 1))
     kept = kept.with_marker(CLOSED, run=LONGEST_TOKEN).with_marker(VANISHED, run=LONGEST_TOKEN)
     digests = frozenset(f"{n:0{_LABEL_CHARS}}" for n in range(labels))
     numbers = frozenset(LONGEST_NUMBER - n for n in range(blockers))

@@ -277,7 +277,8 @@ def _close(github: GitHub, operation: CloseWorkItem, ledger: Ledger, options: Pl
 
 def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
     found = compare_update(operation.update, issue, ledger.plan, ledger.facts, ledger.issues)
-    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, sum=update_digest(operation.update))
+    sums = {"sum": update_digest(operation.update), "wrote": found.wrote}
+    body = marked_body(issue, UPDATED, found.content, run=ledger.facts.token, **sums)
     github.change_issue(issue.number, IssueChange(body, found.labels))
 
 
