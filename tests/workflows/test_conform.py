@@ -331,7 +331,7 @@ SET = '          printf "exit-code=0\\n" >> "$GITHUB_OUTPUT"'
                 'exec >> "$GITHUB_OUTPUT"; cat all.env', 'echo "$A" | tee -a "$GITHUB_OUTPUT"', "curl x | bash",
                 *(DOCUMENT.format(text) for text in ("exit-code=$A", "$NAME=0", "$ALL", "a-$B=0", "`date`=0")),
                 DOCUMENT.format("a=1").replace("cat", "cat a.env -"), DOCUMENT.format("a=1").replace("cat", "./run.sh"),
-                DOCUMENT.format("a=1").rpartition("\n")[0], DOCUMENT.format("a=1").replace("cat", "cat <<X"),
+                DOCUMENT.format("a=1").replace("cat", "cat <<X"),
                 'echo "exit-code=0" | tee -a "$GITHUB_OUTPUT"', "cat a.env | tee --append $GITHUB_OUTPUT",
                 f'put() {{\n{CODE}          }}\n          put >> "$GITHUB_OUTPUT"',
                 f'(echo a=1\n{CODE}          echo b=1) | tee -a "$GITHUB_OUTPUT"',

@@ -216,8 +216,3 @@ class RunOutputs(BaseModel):
     def as_outputs(self) -> dict[str, str]:
         """Return all outputs by their wire names."""
         return self.model_dump(by_alias=True)
-
-
-def agent_outputs() -> frozenset[str]:
-    """Return the wire names of the outputs that hold words of the agent."""
-    return frozenset(str(field.alias) for field in RunOutputs.model_fields.values() if "agent" in field.metadata)

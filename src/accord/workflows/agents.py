@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
-from accord.runner.models import RunOutputs, agent_outputs
+from accord.runner.models import RunOutputs
 from accord.workflows.commands import commands_of, program_of, started_commands
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Job, Step, Workflow
@@ -18,7 +18,7 @@ _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNOR
 _OF_RUN = AgentAction(outputs=["run-dir"])
 """Our own action."""
 
-_WORDS = agent_outputs() | {"structured_output"}
+_WORDS = {str(field.alias) for field in RunOutputs.model_fields.values() if field.metadata} | {"structured_output"}
 """Outputs of runners and of actions that hold an agent's words."""
 
 _VALUES = RunOutputs().as_outputs().keys() - _WORDS

@@ -43,20 +43,16 @@ Resolve = Callable[[str, str], str | None]
 
 _REMOTE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?P<path>/[^@]*)?@(?P<ref>\S+)")
 _NEEDS_TOKEN = re.compile(r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b")
-_WRITES = re.compile(r"\bgit\b[^\n]*\bpush\b|\bgh\s|GITHUB_TOKEN|github\.token", re.IGNORECASE)
-"""Any other command that writes into the repository needs the job's token, so it is named."""
+_WITH_TOKEN = re.compile(r"GITHUB_TOKEN|github\.token|github-script@", re.IGNORECASE)
+"""The job's token is named, or an action gets it."""
 
 _STARTS = re.compile(r"(?<!\.)\bexec\b|child_process|\b(?:require|import)\b(?!\(['\"](?:node:)?\w+['\"]\))")
 """A script of JavaScript may start a program."""
 
-_READING = {*PLAIN_COMMANDS, "mypy", "pytest", "ruff"} - {"gh"} | {
-    f"{program} {word}"
-    for program, words in {
-        "cargo": "build check clippy fmt test", "go": "build test vet", "npm": "ci install test", "pip": "install",
-        "python": "-m", "python3": "-m", "uv": "pip run sync",
-    }.items()
-    for word in words.split()
-}  # fmt: skip
+_READING = {
+    *PLAIN_COMMANDS, "mypy", "pytest", "ruff", "cargo build", "cargo test", "go build", "go test", "npm ci",
+    "npm install", "npm test", "pip install", "python -m", "python3 -m", "uv pip", "uv run", "uv sync",
+} - {"gh"}  # fmt: skip
 """Programs, some with their first word, that do not use git with a token: they read, install, build and test."""
 
 _READING_ACTIONS = (
@@ -157,16 +153,14 @@ def _token_user(steps: Sequence[Step]) -> str:
 
 def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_Found]:
     """Give a workflow that declares no permissions those that its scripts need, if they only read."""
-    bare = {job_id: job for job_id, job in workflow.jobs.items() if job.permissions is None}
-    if workflow.permissions is not None or not bare or "/jobs" not in places:
+    own = [job_id for job_id, job in workflow.jobs.items() if job.permissions is not None]
+    if workflow.permissions is not None or len(own) == len(workflow.jobs) or "/jobs" not in places:
         return
-    if len(bare) < len(workflow.jobs):
-        yield None, Fix("Permissions are not declared for all jobs, because some declare their own.", "/jobs")
-        return
-    writers = [job_id for job_id, job in bare.items() if _may_write(workflow, job)]
+    writers = own or [job_id for job_id, job in workflow.jobs.items() if _may_write(workflow, job)]
     if writers:
         named = ", ".join(f"`{job_id}`" for job_id in writers)
-        message = f"Permissions are not declared, because {named} may write, or calls a workflow that may."
+        why = "declares some of its own" if own else "may write, or calls a workflow that may"
+        message = f"Permissions are not declared, because {named} {why}."
         yield None, Fix(message, "/jobs")
         return
     at = places["/jobs"].key
@@ -174,16 +168,8 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
 
 
 def _may_write(workflow: Workflow, job: Job) -> bool:
-    parts = [workflow.env, job.env, job.model_extra]
-    texts = [*map(str, parts), *(f"{step.run}{step.given}{step.env}" for step in job.steps)]
-    is_known = not job.uses and all(not step.uses or step.uses.startswith(_READING_ACTIONS) for step in job.steps)
-    keeping = (i for i, step in enumerate(job.steps) if _keeps_token(step))
-    return not is_known or any(map(_WRITES.search, texts)) or any(_token_user(job.steps[i + 1 :]) for i in keeping)
-
-
-def _keeps_token(step: Step) -> bool:
-    is_checkout = step.uses.startswith("actions/checkout@")
-    return is_checkout and str(step.given.get("persist-credentials", "true")).lower() != "false"
+    texts = map(str, (workflow.env, job.env, job.model_extra, *(part for step in job.steps for part in step)))
+    return bool(job.uses or _token_user(job.steps)) or any(map(_WITH_TOKEN.search, texts))
 
 
 def _column(text: str, index: int) -> int:

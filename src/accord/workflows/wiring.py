@@ -230,13 +230,9 @@ _FILE = re.compile(r"GITHUB_OUTPUT|set-output|>[ \t]*[\"']?\$(?!\{?GITHUB_)|\bte
 _INTO = r"[ \t]*[\"']?\$\{?GITHUB_OUTPUT\}?[\"']?"
 _TEE = re.compile(rf"\|[ \t]*tee[ \t]+(?:-a|--append){_INTO}(?:[ \t]*>[ \t]*/dev/null)?")
 _DOCUMENT = re.compile(
-    rf"^[ \t]*cat(?=[^\n]*GITHUB_OUTPUT)(?:[ \t]*(?:>>{_INTO}|<<-?[ \t]*[\"']?(?P<end>\w+)[\"']?)){{2}}[ \t]*\n"
-    r"(?P<lines>(?:.*\n){0,200}?)[ \t]*(?P=end)$",
-    re.MULTILINE,
+    rf"^[ \t]*cat(?=[^\n]*GITHUB_OUTPUT)(?:[ \t]*(?:>>{_INTO}|<<-?[ \t]*[\"']?\w+[\"']?)){{2}}[ \t]*$", re.MULTILINE
 )
-"""A here-document that goes to the file of the outputs."""
-
-_APPEND = ' >> "$GITHUB_OUTPUT"'
+"""The beginning of a here-document that goes to the file of the outputs."""
 
 _PRINTED = re.compile(r"(?:echo|printf)\b(?!.*set-output)(?:[^<>|\"'\\]|\\.|\"(?:[^\"\\]|\\.)*\"|'[^']*')*")
 """A line that is printed: it goes to no file, unless that of a function or group around it."""
@@ -260,16 +256,12 @@ _COMPUTED = re.compile(
 """A line of outputs begins with what the script does not tell, or a program makes it."""
 
 
-def _as_echo(document: re.Match[str]) -> str:
-    return "\n".join(f"echo {line}{_APPEND}" for line in document["lines"].splitlines())
-
-
 def _never_sets(script: str, name: str) -> bool:
     """Return whether a script of bash or sh surely sets no output of this name.
 
     It has no such word on a line that may go to the file, computes no names, and starts no program that may set some.
     """
-    text = _DOCUMENT.sub(_as_echo, _TEE.sub(_APPEND, script))
+    text = _DOCUMENT.sub('} >> "$GITHUB_OUTPUT"', _TEE.sub(' >> "$GITHUB_OUTPUT"', script))
     lines = list(map(str.strip, lines_of(_COMMENT.sub("", text)))) if _FILE.search(script) else []
     functions = {*_FUNCTION.findall("\n".join(lines))}
     lines = [
