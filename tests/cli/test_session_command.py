@@ -30,6 +30,7 @@ Session = Callable[..., "Play"]
 
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
+FAILED = outputs(("Coder", "OK"), ("Reviewer", "FAIL"))
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,23 @@ def test_each_thing_that_a_refused_move_lacks_is_one_finding_with_its_own_hint(
         assert "is missing" not in finding["hint"]
 
 
-def test_an_output_that_moves_the_session_says_so_and_is_taken_once(session: Session) -> None:
-    play = session("DESIGN", user_decisions=[])
-    taken = play.take("meta", "Architect", agent_output())
-    assert (taken["changed"], taken["repeated"]) == (["the session goes to APPROVE_DESIGN"], False)
+@pytest.mark.parametrize(
+    ("state", "task", "role", "lines", "changed"),
+    [
+        ("DESIGN", "meta", "Architect", "", ["the session goes to APPROVE_DESIGN"]),
+        ("IMPLEMENT_LOOP", "T-001", "Coder", FAILED, ["FIX_REVIEW of T-001 counted, 1 of 3"]),
+    ],
+)
+def test_an_output_that_changes_the_session_says_so_and_is_taken_once(
+    session: Session, state: str, task: str, role: str, lines: str, changed: list[str]
+) -> None:
+    plan = TASKS if state == "DESIGN" else TASKS.replace("not-started  #", "implemented  #")
+    decisions = [] if state == "DESIGN" else GATES
+    play = session(state, user_decisions=decisions, texts={"tasks.yaml": plan, "outputs.jsonl": lines})
+    taken = play.take(task, role, agent_output())
+    assert (taken["changed"], taken["repeated"]) == (changed, False)
     before = play.files()
-    taken = play.take("meta", "Architect", agent_output())
+    taken = play.take(task, role, agent_output())
     assert (taken["changed"], taken["repeated"]) == ([], True)
     assert play.files() == before
 

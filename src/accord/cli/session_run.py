@@ -81,10 +81,9 @@ def dispatch(given: _DispatchArguments) -> None:
         with refusals(given, folder, task, given.take):
             output, found = read_output(given.take, role)
         with refusals(given, folder, task, str(folder)):
-            before = writer.read()
             effects = apply_output(writer, task, role, output)
         stop = move_on(writer) if output.status == "OK" else NextActor()
-        _present_effects(given, writer, before, effects, [*found, *effects.findings], stop)
+        _present_effects(given, writer, effects, [*found, *effects.findings], stop)
     elif given.failed is not None:
         with refusals(given, folder, task, str(folder)):
             fail_agent(writer, task, role, given.failed)
@@ -104,21 +103,19 @@ def dispatch(given: _DispatchArguments) -> None:
 def _present_effects(
     given: _DispatchArguments,
     writer: SessionWriter,
-    before: Session,
     effects: OutputEffects,
     findings: Sequence[Finding],
     stop: NextActor,
 ) -> None:
     session = writer.read()
-    is_repeated = session.outputs == before.outputs
-    changed = [*effects.summary, *moves_between(before, session, effects)]
-    document = {"ok": True, "changed": changed, "repeated": is_repeated}
+    changed = [*effects.summary, *moves_between(effects, session)]
+    document = {"ok": True, "changed": changed, "repeated": effects.is_repeated}
     stopped = [replace(finding, severity=Severity.WARNING) for finding in stop.findings]
     document |= {"findings": [finding.as_json() for finding in (*findings, *stopped)]}
     gates = list(effects.open_gates)
     document |= {"open_gates": gates, "next_moves": moves_to_json(next_moves(session)), **dry_run_keys(given, writer)}
     lines = [*finding_lines(findings, given.take or ""), *(planned_lines(writer) if given.dry_run else ())]
-    told = [*(["already recorded in outputs.jsonl"] if is_repeated else []), *changed]
+    told = [*(["already recorded in outputs.jsonl"] if effects.is_repeated else []), *changed]
     lines.append(one_line("; ".join(told) or "recorded in outputs.jsonl, no other change"))
     lines += [f"{given.task} is open until an OK of {' and '.join(gates)}"] if gates else []
     lines += [one_line(f"The session does not move on. {stop.reason}")] if stopped else []
@@ -171,10 +168,9 @@ def run_turns(given: _RunSessionArguments) -> int:
         turn, taken = None, list[str]()
         if given.take is not None and given.role:
             output, found = read_output(given.take, given.role)
-            before = writer.read()
             effects, turn = take_turn(writer, given.task, given.role, output)
             taken = finding_lines([*found, *effects.findings], given.take)
-            taken += ["already recorded in outputs.jsonl"] if writer.read().outputs == before.outputs else []
+            taken += ["already recorded in outputs.jsonl"] if effects.is_repeated else []
         if turn is None:
             turn = _by_hand(given, writer) if given.dry_run or not given.agent else _by_agent(given, writer)
     session = writer.read()

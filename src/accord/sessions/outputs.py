@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import product
 from posixpath import normpath
 from typing import Literal
 
@@ -26,7 +27,7 @@ from accord.sessions.decision_rules import (
 )
 from accord.sessions.folder import OUTPUTS_FILE, TASKS_FILE, Session, status_of, status_value
 from accord.sessions.machine import INTEGRATION, MACHINES, AttemptedMove
-from accord.sessions.models import CORRECTORS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
+from accord.sessions.models import CORRECTORS, LOOPS, REVIEWS, AgentOutput, OutputEntry, ReviewEntry, SessionTask
 from accord.sessions.moves import broken_artifacts, check_files, check_work, early_tasks, open_fix, status_in
 from accord.sessions.output_rules import code_findings, is_open_concern, severity_of
 from accord.sessions.plan import (
@@ -46,6 +47,7 @@ from accord.sessions.questions import (
     with_correction,
     with_questions,
 )
+from accord.sessions.rules import MOST_RETRIES
 from accord.sessions.run import ROLE
 from accord.text.markdown import shorten
 
@@ -54,8 +56,10 @@ _MOST_REMARKS, _MOST_CHARACTERS = 50, 2_000
 
 
 class OutputEffects(Frozen):
-    """The changes that an output causes."""
+    """The changes that an output causes in a session, ``before``."""
 
+    before: Session
+    is_repeated: bool = False
     tasks: tuple[tuple[str, str], ...] = ()
     question: UserQuestion | None = None
     correction: Literal["", "completed", "queued"] = ""
@@ -73,26 +77,29 @@ class OutputEffects(Frozen):
         return [*changes, *(["the user is asked"] if self.question else [])]
 
 
-def moves_between(before: Session, after: Session, effects: OutputEffects) -> list[str]:
-    """Return how the tasks and the state of a session moved beyond the effects of an output, for people."""
-    old = {task.id: task.status for task in before.plan} | dict(effects.tasks)
+def moves_between(effects: OutputEffects, after: Session) -> list[str]:
+    """Return what moved and was counted in a session beyond the effects of an output, for people."""
+    old = {task.id: task.status for task in effects.before.plan} | dict(effects.tasks)
     moves = [f"{task.id} {task.status}" for task in after.plan if task.status != old.get(task.id)]
-    state = status_of(after).current_state
-    is_moved = state != status_of(before).current_state and not effects.returns_to_tasks
-    return [*moves, *([f"the session goes to {state}"] if is_moved else [])]
+    was, status = status_of(effects.before), status_of(after)
+    for name, loop in product(status.retry_counts, LOOPS):
+        if (count := status.retries(name, loop)) > was.retries(name, loop):
+            moves.append(f"{loop} of {name} counted, {count} of {MOST_RETRIES}")
+    is_moved = status.current_state != was.current_state and not effects.returns_to_tasks
+    return [*moves, *([f"the session goes to {status.current_state}"] if is_moved else [])]
 
 
 def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
     """Apply an output to its session once, as one change, with the record that the gates of its task read."""
-    effects = OutputEffects()
+    made: list[OutputEffects] = []
 
     def plan(session: Session) -> list[FileOperation]:
-        nonlocal effects
         effects, operations = plan_output(session, task_id, role, output, now=writer.clock.now())
+        made.append(effects)
         return operations
 
     writer.change(plan)
-    return effects
+    return made[-1]
 
 
 def plan_output(
@@ -110,7 +117,7 @@ def plan_output(
     lacks = check_files(session, role, task_id, changed) if output.status == "OK" else None
     if forbidden := check_work(session, role, task_id) or lacks:
         if repeated:
-            return OutputEffects(findings=foreign), []
+            return OutputEffects(before=session, is_repeated=True, findings=foreign), []
         raise refuse("The output cannot be taken.", forbidden)
     if output.status == "OK" and TASKS_FILE in artifacts_of(role, session.mode) and (early := early_tasks(session)):
         message = f"Work on {', '.join(early)} has started before the session passed its gates."
@@ -131,6 +138,8 @@ def plan_output(
         statuses, operations, after = {}, record, recorded  # only the record leads back to the tasks
     task = after.task(task_id)
     effects = OutputEffects(
+        before=session,
+        is_repeated=repeated is not None,
         tasks=tuple(statuses.items()),
         question=_question(session, task_id, output, repeated) if output.status == "NEEDS_DECISION" else None,
         correction=_correction(session, task_id, role, output),
