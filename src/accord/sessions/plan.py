@@ -168,12 +168,10 @@ def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[F
     _check_writable(session)
     if repeated_output(session, entry):
         return []
-    said = (one for one in session.outputs if one.task_id == entry.task_id)
-    alike = [one.at for one in said if _without_time(one) == _without_time(entry)]
     at = now
-    while timestamp(at) in alike:  # timestamps have whole seconds, and no two lines may be the same
-        at += timedelta(seconds=1)
-    line = plan_line(session, OUTPUTS_FILE, {**entry.model_dump(), "at": timestamp(at)})
+    while (dated := entry.model_copy(update={"at": timestamp(at)})) in session.outputs:
+        at += timedelta(seconds=1)  # timestamps have whole seconds, and no two lines may be the same
+    line = plan_line(session, OUTPUTS_FILE, dated.model_dump())
     if not (entered := entered_fixes(session, entry.agent, entry.task_id)):
         return [line]
     role = "Orchestrator"
@@ -192,15 +190,11 @@ def repeated_output(session: Session, entry: OutputEntry) -> OutputEntry | None:
     for i, one in reversed([*enumerate(session.outputs)]):
         if (one.agent, one.task_id) == (role, task):
             is_asked = is_before(one.at, since) or any(fix.outputs > i for fix in entered)
-            is_alike = _without_time(one) == _without_time(entry) and not entry.waived_reviews
+            is_alike = one.model_copy(update={"at": entry.at}) == entry and not entry.waived_reviews
             return one if is_alike and not is_asked else None
         if (task == "meta" or one.task_id in (task, "meta")) and asks_again(one, entry):
             return None
     return None
-
-
-def _without_time(entry: OutputEntry) -> dict[str, Any]:
-    return entry.model_dump(exclude={"at"})
 
 
 def plan_line(session: Session, name: str, entry: Mapping[str, Any]) -> FileOperation:
