@@ -402,6 +402,10 @@ LIVES: dict[str, Callable[[Path], object]] = {
     "fix build": lambda folder: start_fix(writer(folder), "meta", "FIX_BUILD", role="Orchestrator"),
     "answer": lambda folder: (answer(writer(folder), {"UD-1": "close it"}), resume(writer(folder))),
     "waive meta": _waive,
+    "begin": lambda folder: move_task(writer(folder), "T-001", "in-progress", role="Coder"),
+    "end": lambda folder: move_task(writer(folder), "T-001", "implemented", role="Coder"),
+    "other tool": lambda folder: (folder / "tasks.yaml").write_text(READY.replace("implemented", "in-progress")),
+    "set done": lambda folder: (folder / "tasks.yaml").write_text(READY),
 }
 CODER, OK, FAILS = "T-001 Coder OK", "T-001 Reviewer OK", "T-001 Reviewer FAIL"
 ASKS, SAFE = "T-001 Security NEEDS_DECISION", "T-001 Security OK"
@@ -419,6 +423,7 @@ BUILD, FINAL = "meta Integrator FAIL", "meta Reviewer OK"
         [CODER, SAFE, "meta QA OK", f"{SAFE} again", "meta Security NEEDS_DECISION", "answer", SAFE, f"{SAFE} again"],
         [CODER, OK, "T-001 Security BLOCKED", "begin again", "dispatch", "T-001 Security BLOCKED again", CODER],
         [BUILD, "waive meta", f"{BUILD} again", "fix build", BUILD, f"{BUILD} again", "waive meta", f"{BUILD} again"],
+        ["begin", "set done", OK, "begin", "end", OK, "other tool", "end", OK, f"{OK} again"],
         [FINAL, "meta QA OK", f"{FINAL} again", "meta Integrator OK code", FINAL],
     ],
 )

@@ -108,16 +108,18 @@ def plan_task(
     is_work = role == "Coder" and task is not None and task.status != target and target in _WORK_RECORDS
     if is_work and (lacks := check_files(session, role, name) or check_fixes(session, role, name)):
         raise refuse("The task cannot be moved.", lacks)
-    work = plan_work(session, name, target, now=now) if is_work else []
+    work = plan_work(session, name, target, now=now, is_new=True) if is_work else []
     return [*write_tasks(session, {name: target}), *work, *_plan_waiver(session, name, waived, waiver, now)]
 
 
 _WORK_RECORDS = {"in-progress": (DISPATCHED, "The Coder works on it."), "implemented": ("OK", "The Coder is done.")}
 
 
-def plan_work(session: Session, task_id: str, target: str, *, now: datetime) -> list[FileOperation]:
+def plan_work(
+    session: Session, task_id: str, target: str, *, now: datetime, is_new: bool = False
+) -> list[FileOperation]:
     """Plan the record that the Coder began or ended work on a task: reviews from before it count for nothing."""
-    return plan_entry(session, entry_of(now, task_id, "Coder", *_WORK_RECORDS[target]), now=now)
+    return plan_entry(session, entry_of(now, task_id, "Coder", *_WORK_RECORDS[target]), now=now, is_new=is_new)
 
 
 def plan_meta_waiver(session: Session, reason: str, *, role: str, now: datetime) -> list[FileOperation]:
@@ -138,9 +140,8 @@ def _plan_waiver(
 ) -> list[FileOperation]:
     if not reviews:
         return []
-    return plan_entry(
-        session, entry_of(now, task_id, "Orchestrator", "OK", reason, waived_reviews=list(reviews)), now=now
-    )
+    waiver = entry_of(now, task_id, "Orchestrator", "OK", reason, waived_reviews=list(reviews))
+    return plan_entry(session, waiver, now=now, is_new=True)
 
 
 def entry_of(now: datetime, task_id: str, agent: str, status: str, summary: str, **gates: Any) -> OutputEntry:
@@ -163,10 +164,10 @@ def write_tasks(session: Session, wanted: Mapping[str, str]) -> list[FileOperati
     return [_write(TASKS_FILE, after, [f"{tasks[i].id}: {status}" for i, status in moved.items()])]
 
 
-def plan_entry(session: Session, entry: OutputEntry, *, now: datetime) -> list[FileOperation]:
-    """Plan the line of ``outputs.jsonl``; none where it repeats one."""
+def plan_entry(session: Session, entry: OutputEntry, *, now: datetime, is_new: bool = False) -> list[FileOperation]:
+    """Plan the line of ``outputs.jsonl``; none where it repeats one and is not known to be new."""
     _check_writable(session)
-    if repeated_output(session, entry):
+    if not is_new and repeated_output(session, entry):
         return []
     at = now
     while (dated := entry.model_copy(update={"at": timestamp(at)})) in session.outputs:
@@ -190,7 +191,7 @@ def repeated_output(session: Session, entry: OutputEntry) -> OutputEntry | None:
     for i, one in reversed([*enumerate(session.outputs)]):
         if (one.agent, one.task_id) == (role, task):
             is_asked = is_before(one.at, since) or any(fix.outputs > i for fix in entered)
-            is_alike = one.model_copy(update={"at": entry.at}) == entry and not entry.waived_reviews
+            is_alike = one.model_copy(update={"at": entry.at}) == entry
             return one if is_alike and not is_asked else None
         if (task == "meta" or one.task_id in (task, "meta")) and asks_again(one, entry):
             return None
