@@ -21,11 +21,15 @@ def _is(of_type: type) -> Callable[[Any], bool]:
 
 def _are_tasks(value: Any) -> bool:
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else (None,)
-    return not entries or any(isinstance(entry, dict) and isinstance(entry.get("metadata"), dict) for entry in entries)
+    tasks = (entry for entry in entries if isinstance(entry, dict))
+    return not entries or any(is_mark(task.get(key)) for task in tasks for key, is_mark in _TASK.items())
 
 
 def _is_given(value: Any) -> bool:
     return value is not None
+
+
+_TASK = {"metadata": _is(dict), "acceptanceCriteria": _is_given}  # a new one has no metadata yet
 
 
 def _is_reusable(value: Any) -> bool:
@@ -219,9 +223,7 @@ _TABLE = (
             {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
         ),
     ),
-    *_of(
-        _HANDOFFS, Kind("handoff", _handoff, {"metadata": _is(dict), "tasks": _are_tasks}, has_any=True, is_alone=True)
-    ),
+    *_of(_HANDOFFS, Kind("handoff", _handoff, {**_TASK, "tasks": _are_tasks}, has_any=True, is_alone=True)),
     Kind("run-record", _run_record, {"id": _is(str), "kind": _is(str), "result": _is(dict), "ended_at": _is(str)}),
 )
 

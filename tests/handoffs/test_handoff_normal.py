@@ -89,6 +89,7 @@ def test_an_object_that_is_not_a_task_is_not_a_handoff(given: Any) -> None:
 
 
 NAMED = {"metadata": {"canonicalTaskId": "T-00007"}}
+FRESH = {"title": "t", "description": "d", "acceptanceCriteria": ["a"], "dependencies": [], "status": "backlog"}
 BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": "x"}}}
 
 
@@ -97,6 +98,8 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
     [
         ([], []),
         ({}, []),
+        ([FRESH], []),
+        ({"T-00001": FRESH}, []),
         ([{"metadata": {}}, BROKEN_PLAN], [("schema", "/tasks/1/metadata/planningArtifact/goals")]),
         ({"T-00001": BROKEN_PLAN}, [("schema", "/tasks/T-00001/metadata/planningArtifact/goals")]),
         ([{"title": "Export"}, {"status": "todo"}], [("not-a-handoff", "/tasks/0")]),
@@ -111,7 +114,8 @@ BROKEN_PLAN = {"status": "planning", "metadata": {"planningArtifact": {"goals": 
 )
 def test_each_task_of_a_file_with_many_is_checked(tasks: Any, found: list[tuple[str, str]]) -> None:
     assert [(item.code, item.path) for item in store_findings({"tasks": tasks}, NOW) or ()] == found
-    assert found or check_document(json.dumps({"tasks": tasks}).encode(), None) == ("handoff", [])
+    for given in () if found else ({"tasks": tasks}, FRESH):
+        assert check_document(json.dumps(given).encode(), None) == ("handoff", [])
 
 
 def test_a_repeated_id_is_found_at_the_task_that_needs_another_with_one_that_is_free() -> None:
