@@ -412,6 +412,8 @@ def test_no_role_writes_what_the_engine_keeps(role: str) -> None:
     for content in (patch(workflowRuntime={"actionHistory": []}, x=1), patch(workflowRuntime={"x": 1})):
         decided = decide_patch(task, content, by(role))
         assert ({reason.code for reason in decided.reasons}, decided.task) == ({"engine-field"}, task)
+    same = decide_patch(task, {**task, "completedAt": None}, by(role))
+    assert (same.reasons, same.task) == ((), task)
 
 
 @pytest.mark.parametrize(

@@ -254,9 +254,9 @@ def patch_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: st
     if "status" in patch and patch["status"] not in (task["status"], target):
         message = "A patch cannot change the status of a task."
         yield Finding("status-in-patch", message, "/status", hint="Use `accord handoff move` with `--to STATUS`.")
-    for location in ENGINE:  # even where it would not change them
+    for location in ENGINE:
         holder = value_at(patch, location[:-1])
-        if isinstance(holder, dict) and location[-1] in holder:
+        if isinstance(holder, dict) and holder.get(location[-1], known := value_at(task, location)) != known:
             message, hint = (
                 f"{pointer(*location)} belongs to the engine; no role writes it.",
                 "Remove it from the patch.",
