@@ -47,6 +47,8 @@ def test_the_gate_is_open_for_a_whole_handoff_of_this_pull_request_alone(
     judged = judge(LoadedHandoff(handoff(status, **metadata)), PULL, 1, target, NOW)
     assert [reason.code for reason in judged.reasons] == expected
     assert (judged.is_open, judged.status) == (not expected, status)
+    for reason in judged.reasons:
+        assert not reason.path.endswith("branchName") or reason.hint.endswith("or open one from other.")
 
 
 def signed(work: str, review: str, verification: str) -> dict[str, Any]:

@@ -146,9 +146,6 @@ def verdict_of(judged: GateVerdict, redact: Redactor, policy: PostingPolicy) -> 
     return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
-_OWN = "Name the work item of this pull request, or correct its handoff."
-
-
 def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     workflow = handoff.metadata.workflow or TaskWorkflow()
     branch, url = workflow.branch_name, workflow.pull_request_url
@@ -159,10 +156,12 @@ def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     if branch and (branch != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
         message = f"The handoff belongs to the branch {branch} of this repository, not to {where}."
-        yield Finding("handoff-of-another", message, "/metadata/workflow/branchName", hint=_OWN)
+        hint = f"Name the work item of this pull request, or open one from {branch}."
+        yield Finding("handoff-of-another", message, "/metadata/workflow/branchName", hint=hint)
     if url and url.rstrip("/") != pull.url.rstrip("/"):
         message = f"The handoff belongs to {url}, not to {pull.url}."
-        yield Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl", hint=_OWN)
+        hint = "Name the work item of this pull request, or correct `pullRequestUrl` in its handoff."
+        yield Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl", hint=hint)
 
 
 EVENT = "accord-handoff"
