@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from bisect import bisect_left
@@ -23,16 +22,7 @@ from accord.core.shapes import unread_keys
 from accord.git.program import Git
 from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
-from accord.missions.load import (
-    WP_FILE,
-    Mission,
-    hint_of,
-    lines_of,
-    load_mission,
-    missions_by_id,
-    once_for_mission,
-    repeated_id,
-)
+from accord.missions.load import WP_FILE, Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
 from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
 from accord.missions.move import branch_of_work
@@ -134,16 +124,14 @@ def _names_before(root: Path, folder: str) -> list[str]:
     return listed.decode("utf-8", "replace").split("\0")[:-1]
 
 
-@once_for_mission
 def _slug_before(mission: Mission, start: str) -> str:
     """Return the name that the folder of a mission had at a commit, by its id or older name; empty for a new one."""
-    before = _names_before(mission.root, f"{start}:./{SPECS}" if start else "")
+    before, mark = _names_before(mission.root, f"{start}:./{SPECS}" if start else ""), f'"{mission.meta.mission_id}"'
     older = {mission.meta.mission_slug, *(event.mission_slug for event in mission.log.events)}
-    gone = [name for name in before if not os.path.lexists(mission.root / SPECS / name)]
-    if mission_id := mission.meta.mission_id:
-        metas = ((name, _file_before(mission.root, start, name, "meta.json")) for name in gone)
-        older |= {name for name, meta in metas if json.dumps(mission_id).encode() in meta}
-    return mission.slug if mission.slug in before else next((name for name in gone if name in older), "")
+    for name in (name for name in before if mission.slug not in before and not (mission.root / SPECS / name).is_dir()):
+        if name in older or (mark != '""' and mark.encode() in _file_before(mission.root, start, name, "meta.json")):
+            return name
+    return mission.slug if mission.slug in before else ""
 
 
 def _removed_missions(root: Path, start: str, slugs: Iterable[str]) -> Iterator[tuple[str, Finding]]:
