@@ -16,6 +16,7 @@ REBUILD_HINT = "Take it from the work tree again: `accord patch --base REF --int
 _PAIR_KEY = b"diff --git"
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _HEADER = re.compile(rb"(---|\+\+\+|(?:rename|copy) (?:from|to)|diff --git) ([^\t\r]+)")
+_CONTROLS = bytes.maketrans(b"abtnvfr", b"\a\b\t\n\v\f\r")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _PAIR = re.compile(r'"?[a-z]/.+ "?[a-z]/.+', re.DOTALL)
 _PREFIXED = re.compile(rb"[a-z]/")
@@ -167,7 +168,9 @@ def _unquote_path(name: bytes) -> bytes:
 
 
 def _unescape(text: bytes) -> bytes:
-    return _ESCAPE.sub(lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1], text)
+    return _ESCAPE.sub(
+        lambda hit: bytes([int(hit[1], 8) & 255]) if len(hit[1]) == 3 else hit[1].translate(_CONTROLS), text
+    )
 
 
 def has_new_markers(old: bytes, new: bytes) -> bool:
