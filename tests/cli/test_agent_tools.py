@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +43,7 @@ def call(arguments: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[t
         parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, "A_TOKEN": SECRET})
         async with Client(stdio_client(parameters)) as client:
             listed = await client.list_tools()
-            assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS}
+            assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS} - {"report_blocked"}
             answers = [await client.call_tool(name, inputs) for name, inputs in calls]
         return [
             (not answer.is_error, "".join(getattr(part, "text", "") for part in answer.content)) for answer in answers
@@ -67,7 +68,9 @@ def repository(folder: Path) -> str:
     trees.repository(folder, {"a.txt": "".join(f"{n}\n" for n in range(1, 31)), "old.txt": "gone\n"})
     base = trees.git(folder, "rev-parse", "HEAD")
     (folder / "old.txt").unlink()
-    trees.write(folder, {"a.txt": "".join(f"{n}\n" for n in range(1, 31) if n != 20), "ünï:x.txt": "new\n"})
+    trees.write(
+        folder, {"a.txt": "".join(f"{n}\n" for n in range(1, 31) if n != 20), "ünï:x.txt": "new\n", "t\tb.txt": "1\n"}
+    )
     trees.commit(folder)
     return base
 
@@ -134,8 +137,57 @@ def test_the_tools_of_a_session_can_be_left_out(accord: Accord, words: tuple[str
     assert served == [{tool.__name__ for tool in TOOLS if not words or tool not in SESSION}]
 
 
+@pytest.mark.parametrize("role", get_args(ResultRole))
+def test_a_role_gets_only_tools_whose_results_are_its_own(tmp_path: Path, role: ResultRole) -> None:
+    workspace = Workspace(tmp_path, tmp_path, role)
+    server, is_offered = server_for(workspace), role == "implementor"
+    assert ("report_blocked" in {tool.name for tool in asyncio.run(server.list_tools())}) is is_offered
+    assert ("report_blocked" in str(server.instructions)) is is_offered
+    ((_, said),) = called(workspace, ("check_result", {"result": {"role": "verifier"}}))
+    assert (f'Write `\\"role\\": \\"{role}\\"`' in said, "--kind" in said) == (True, False)
+    others = [each for each in get_args(ResultRole) if each != role]
+    for _, said in called(workspace, *(("check_result", {"result": {"role": each}}) for each in others)):
+        assert (f'Write `\\"role\\": \\"{role}\\"`' in said, "--kind" in said) == (True, False)
+
+
+TOOL = '{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":"check_result","arguments":{}}},"id":"a-1"}}'
+UNREADABLE = [
+    TOOL.format(r'{"result":{"id":7,"summary":"Done \ud83d"}}'),
+    TOOL.format(r'{"\ud83d":{"id":7}}'),
+    TOOL.format('{"result":{"id":' + "[" * 3000 + "]" * 3000 + "}}"),
+    TOOL.format('{"result":{"id":' + "9" * 5000 + "}}"),
+    '{"jsonrpc":"2.0","method":"\\"id\\": 3","params":[{"id":7}],"id":"a-1"}',
+    '{"method":"ping","id":"a-1"}',
+    '{"jsonrpc":"2.0","id":"a-1","method":',
+]
+
+
+@pytest.mark.slow
+def test_each_request_with_an_id_gets_an_answer(tmp_path: Path) -> None:
+    ping = '{"jsonrpc":"2.0","id":"b","method":"ping"}'
+    silent = ['{"id":"\\ud83d"}', '[{"id":9}]', "{", '{"a":1}']
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    first = json.dumps({"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": begin})
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "accord", "mcp"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", cwd=tmp_path,
+    ) as server:  # fmt: skip
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write("\n".join([first, *silent, *UNREADABLE, ping, ""]))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline())]
+        while answers[-1]["id"] != "b":
+            answers.append(json.loads(server.stdout.readline()))
+        server.stdin.close()
+    refused = [one for one in answers if "error" in one]
+    assert [one["id"] for one in refused] == ["a-1"] * len(UNREADABLE)
+    assert all(one["error"]["message"].startswith("The request cannot be read. ") for one in refused)
+    assert {one["id"] for one in answers if "result" in one} == {"a", "b"}
+
+
 def test_no_tool_takes_an_unknown_key(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path, tmp_path, "planner")
+    workspace = Workspace(tmp_path, tmp_path, "implementor")
     said = called(workspace, *((name, {**inputs, "categorie": "security"}) for name, inputs in EXAMPLES.items()))
     refusal = "at /categorie: The key `categorie` is not part of the contract"
     assert [name for name, (is_done, text) in zip(EXAMPLES, said, strict=True) if is_done or refusal not in text] == []
@@ -253,7 +305,7 @@ def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) ->
 def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tmp_path, "reviewer", repository(tmp_path))
     trees.git(tmp_path, "config", "diff.noprefix", "true")
-    assert tools.diff_lines(workspace) == {"files": ["a.txt", "old.txt", "ünï:x.txt"]}
+    assert tools.diff_lines(workspace) == {"files": ["a.txt", "old.txt", "t\tb.txt", "ünï:x.txt"]}
     assert tools.diff_lines(workspace, "a.txt")["lines"] == ["17-22"]
     assert tools.diff_lines(workspace, "old.txt")["lines"] == ["1"]
     assert tools.diff_lines(workspace, "ünï:x.txt")["lines"] == ["1"]

@@ -5,25 +5,32 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from anyio import create_memory_object_stream, create_task_group
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.shapes import shape_findings
-from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING, Workspace
+from accord.mcp.tools import EXAMPLES, SESSION, TOOLS, WRITING, Workspace, report_blocked
 from accord.text.redaction import redactor_for
 
 INSTRUCTIONS = (
     "You write a result to a file; accord checks it and applies it on GitHub after you have finished. Call `contract` "
-    "first. End with `submit_result` or `report_blocked`: they refuse a result that breaks the contract, and say why."
+    "first. End with `submit_result`{}: a result that breaks the contract is refused, with the reasons."
 )
+_TOKENS = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE]))|"(?:[^"\\]|\\.)*"?|[][{}]')
+"""The tokens of a message that tell its own ``id`` from those inside of its parts."""
 
 
 class _Server(MCPServer[Any]):
@@ -55,11 +62,44 @@ class _Server(MCPServer[Any]):
                 part.text = redact(part.text)
         return answer
 
+    async def run_stdio_async(self) -> None:
+        """Serve stdin and stdout. The library drops messages that it cannot read; those with an id get an answer."""
+        async with stdio_server() as (given, answers), create_task_group() as tasks:
+            sender, requests = create_memory_object_stream[Any]()
+
+            async def pass_on() -> None:
+                async with sender:
+                    async for item in given:
+                        if not isinstance(item, ValidationError):
+                            await sender.send(item)
+                        elif refusal := refusal_of(item):
+                            await answers.send(SessionMessage(refusal))
+
+            tasks.start_soon(pass_on)
+            await self._lowlevel_server.run(requests, answers, self._lowlevel_server.create_initialization_options())
+
+
+def refusal_of(error: ValidationError) -> JSONRPCError | None:
+    """Return the answer to a message that cannot be read, such as one with half a surrogate pair; None without id."""
+    found = error.errors(include_url=False)  # the last one is about the whole message
+    given, depth = found[-1]["input"], 0
+    line = given if isinstance(given, str) else json.dumps(given)
+    for token in _TOKENS.finditer(line):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        with suppress(ValueError):  # half a surrogate pair in the id, or too many digits
+            if depth == 1 and token[1] and str(name := json.loads(token[1])).encode():
+                message = f"The request cannot be read. {found[0]['msg']}."
+                return JSONRPCError(jsonrpc="2.0", id=name, error=ErrorData(code=PARSE_ERROR, message=message))
+    return None
+
 
 def server_for(workspace: Workspace, *, has_session_tools: bool = True) -> MCPServer[Any]:
     """Return a server with all tools for a workspace; those of a session can be left out."""
-    server = _Server("accord", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
-    for function in TOOLS if has_session_tools else [each for each in TOOLS if each not in SESSION]:
+    is_implementor = workspace.role == "implementor"
+    said = INSTRUCTIONS.format(" or `report_blocked`" if is_implementor else "")
+    server = _Server("accord", instructions=said, version=__version__, log_level="ERROR")
+    left_out = [*(() if has_session_tools else SESSION), *(() if is_implementor else (report_blocked,))]
+    for function in (each for each in TOOLS if each not in left_out):
         hints = ToolAnnotations(read_only_hint=function not in WRITING, destructive_hint=False, open_world_hint=False)
         server.tool(function.__name__, description=function.__doc__, annotations=hints, structured_output=False)(
             bound_tool(function, workspace)

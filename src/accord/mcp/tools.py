@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -194,7 +195,10 @@ def _checked_result(
         found = extract(workspace.root, workspace.base, without=workspace.result, state_files=own)
         result, remarks = with_patch(raw, found.patch, "result"), found.remarks
         raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    _, findings = check_document(raw, workspace.kind)
+    hint = f'Write `"role": "{workspace.role}"`.'  # the usual one names an option of a command
+    findings = [
+        replace(one, hint=hint) if one.path == "/role" else one for one in check_document(raw, workspace.kind)[1]
+    ]
     return result, findings, remarks
 
 
