@@ -179,6 +179,9 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
         ({"exit_code": 1, "pushed": {"origin/feature": "a" * 40}}, "", "unknown"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient"),
         ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth"),
+        *((dict.fromkeys(("agent", "codec"), codec) | {"exit_code": 0}, f"{line}\n", category)
+          for codec in ("claude", "codex", "gemini")
+          for line, category in (("Invalid API key. Please run /login", "auth"), ("I did the work.", "unknown"))),
     ],
 )
 def test_a_failed_run_only_says_where_its_changes_are(
@@ -196,7 +199,9 @@ def test_a_failed_run_only_says_where_its_changes_are(
     begins = (
         pushed if "pushed" in record else "The run\N{RIGHT SINGLE QUOTATION MARK}s changes were not pushed. 1 file is"
     )
-    assert json.loads(outputs["run-warnings"]) == [f"{begins} in changes.patch of the run folder or artifact."]
+    where, *more = json.loads(outputs["run-warnings"])
+    assert where == f"{begins} in changes.patch of the run folder or artifact."
+    assert ["codec: plain" in text for text in more] == [True] * (stdout[:1] == "I")
     assert run.workshop.tip() == run.agent.base
 
 

@@ -62,7 +62,7 @@ def contract_exit_code(evidence: RunEvidence) -> int:
 def is_ended_well(evidence: RunEvidence) -> bool:
     """Return whether the agent reports success: by its exit code, and by the event that ends its transcript."""
     account = evidence.account
-    is_success = account.ending == "success" or not account.is_structured
+    is_success = account.ending == "success" or (account.ending == "cut" and not account.is_structured)
     return not evidence.exit_code and evidence.error is None and is_success
 
 

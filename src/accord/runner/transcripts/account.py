@@ -97,7 +97,7 @@ class Account:
     """Those that ended the run, not overcome ones; if the transcript breaks off, the one that the CLI was retrying."""
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
-    is_structured: bool = True  # False for plain text: only the exit code says how the run ended, and ending is cut
+    is_structured: bool = True  # False for plain text: its ending is cut, or a failure where events were asked for
     codec: str = "plain"
     has_begun: bool = False  # an event was read, or the beginning of one
     has_worked: bool = False  # the agent did something, so it overcame earlier errors

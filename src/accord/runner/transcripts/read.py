@@ -28,6 +28,7 @@ _OPENINGS = (b"{", b"[")
 _BEGINNING = re.compile(rb'\[?\s*\{\s*"(?:type|session_id)"\s*:')
 _LINES_TO_RECOGNISE = 64
 _CHUNK_BYTES = 256 * 1024
+_NO_EVENT = "The agent printed text without an event of `{0}`. If its command asks for text, set `codec: plain`."
 _LONG_MESSAGE = f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest."
 
 
@@ -74,7 +75,10 @@ def read_evidence(
 def evidence_in(
     run_dir: Path, codec: str, agent: str, exit_code: int | None, error: InternalError | None
 ) -> RunEvidence:
-    """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer."""
+    """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer.
+
+    accord asked the CLI for events where its codec has some, so text alone is not a success.
+    """
     names = (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE)
     stdout, stderr, message = (run_dir / name for name in names)
     evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
@@ -84,6 +88,9 @@ def evidence_in(
         account = evidence.account
         account.structured = value
         account.warnings = tuple(text for text in account.warnings if text != NO_STRUCTURED_RESULT)
+    if exit_code == 0 and codec in FORMATS and not evidence.account.is_structured:
+        evidence.account.ending = "failure"
+        evidence.account.warnings += (_NO_EVENT.format(codec),)
     return evidence
 
 
