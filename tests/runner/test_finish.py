@@ -179,9 +179,11 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
         ({"exit_code": 1, "pushed": {"origin/feature": "a" * 40}}, "", "unknown"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient"),
         ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth"),
-        *((dict.fromkeys(("agent", "codec"), codec) | {"exit_code": 0}, f"{line}\n", category)
-          for codec in ("claude", "codex", "gemini")
-          for line, category in (("Invalid API key. Please run /login", "auth"), ("I did the work.", "unknown"))),
+        *(
+            (dict.fromkeys(("agent", "codec"), codec) | {"exit_code": 0}, f"{line}\n", category)
+            for codec in ("claude", "codex", "gemini")
+            for line, category in (("Invalid API key. Please run /login", "auth"), ("I did the work.", "unknown"))
+        ),
     ],
 )
 def test_a_failed_run_only_says_where_its_changes_are(
@@ -194,7 +196,8 @@ def test_a_failed_run_only_says_where_its_changes_are(
     assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
     assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
     pushed = (
-        "The agent pushed changes of the run itself (origin/feature), and accord pushed none. All of them, 1 file, are"
+        "The agent pushed changes of the run itself (origin/feature at aaaaaaa), and accord pushed none. "
+        "All of them, 1 file, are"
     )
     begins = (
         pushed if "pushed" in record else "The run\N{RIGHT SINGLE QUOTATION MARK}s changes were not pushed. 1 file is"

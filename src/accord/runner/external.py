@@ -63,7 +63,12 @@ def outputs_of_external_run(
     evidence = replace(evidence, has_changes=bool(pushed or left) if run.root else None)
     published = None
     if run.pushed and run.root:
-        published = Published(Git(run.root).line("rev-parse", "HEAD"), len(pushed)) if pushed else None
+        head = Git(run.root).line("rev-parse", "HEAD")
+        if pushed and contract_exit_code(evidence):
+            told = f"The run failed, so `changes-made` is false, although its commit {head[:7]} was pushed."
+            warnings = (told, *warnings)
+        elif pushed:
+            published = Published(head, len(pushed))
     elif run.push_error.strip() or (run.pushed is False and (left or run.root is None)):  # there was something to push
         published = Published(failure=push_failure(run.push_error))
     analysis, has_failed = None, published is not None and published.failure is not None

@@ -180,9 +180,8 @@ class _FinishedRun(Frozen):
         what = "The run's changes were not pushed"
         if record.pushed:
             files, number = f"All of them, {count_of(number, 'file')}, are", 0  # which ones remain, no fact tells
-            what = (
-                f"The agent pushed changes of the run itself ({some_of(list(record.pushed))}), and accord pushed none"
-            )
+            where = some_of([f"{branch} at {commit[:7]}" for branch, commit in record.pushed.items()])
+            what = f"The agent pushed changes of the run itself ({where}), and accord pushed none"
         warning = f"{what}. {files} in changes.patch of the run folder or artifact."
         if self.options.remote and not record.context.pr_ref:
             warning += " To push them, name the branch with `--pr-ref` of `accord publish`."
