@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import pytest
 from support.growth import grows_too_fast
 from support.plans import TASK_LABELS, plan, refinement, refinement_body, task, task_body, update
 from support.reviews import FINDING, approve, comment, needs_changes, warn
+from support.trees import commit, repository
 
 import accord.results
 from accord.core.findings import Finding
 from accord.core.kinds import check_document
+from accord.git.patches import changes_between, filtered_findings
+from accord.git.program import Git
 from accord.results.bodies import read_body
 from accord.results.labels import CREATION_RULES
 from accord.results.scope_entries import crossing_entries
@@ -803,6 +807,40 @@ def test_pointers_that_become_bytes_and_markers_are_found_in_a_patch(old: str, n
     findings = findings_of(result)
     assert [finding.code for finding in findings] == wanted
     assert all("`x.bin`" in finding.message for finding in findings)
+
+
+def added(path: str, line: str) -> str:
+    return f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{line}\n"
+
+
+LFS, RAW, FOUND = "*.bin filter=lfs", added("a.bin", "bytes"), ["filtered-content"]
+OTHERS, IN_FOLDER = replaced("a\n", "b\n", "src/a.py"), added("sub/.gitattributes", LFS) + added("sub/a.bin", "bytes")
+BY_FILTERS: dict[str, tuple[str | None, str, list[str]]] = {
+    "by the checkout's attributes": (LFS, RAW, FOUND),
+    "by another filter": ("*.bin filter=upper", RAW, FOUND),
+    "for other names": ("*.psd filter=lfs", RAW, []),
+    "by attributes that the patch adds": ("", IN_FOLDER, FOUND),
+    "by attributes that the patch takes away": (LFS, replaced(LFS, "*.psd text", ".gitattributes") + RAW, FOUND),
+    "beside a changed file": (LFS, OTHERS + RAW, FOUND),
+    "without a checkout": (None, added(".gitattributes", LFS) + OTHERS + RAW, FOUND),
+    "without attributes": (None, RAW, []),
+}
+
+
+@pytest.mark.parametrize("name", BY_FILTERS)
+def test_bytes_of_files_with_a_filter_are_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes, patch, wanted = BY_FILTERS[name]
+    if attributes is not None:
+        repository(tmp_path, {"src/a.py": "a\n", **({".gitattributes": f"{attributes}\n"} if attributes else {})})
+    monkeypatch.chdir(tmp_path)
+    result = {"role": "implementor", "outcome": "completed", "patch": patch, "summary": "Did it."}
+    assert [finding.code for finding in findings_of(result) if finding.code != "steering-file"] == wanted
+    if attributes is not None:  # as `apply` finds it, and also where the work is committed already
+        subprocess.run(["git", "apply"], input=patch.encode(), check=True)
+        head = commit(tmp_path)
+        found = filtered_findings(Git(tmp_path), "HEAD^", changes_between(Git(tmp_path), "HEAD^", head))
+        assert [finding.code for finding in found] == wanted
+        assert [finding.code for finding in findings_of(result) if finding.code != "steering-file"] == wanted
 
 
 @pytest.mark.parametrize(

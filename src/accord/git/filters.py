@@ -22,6 +22,7 @@ _POINTER = re.compile(rb"version https://(?:git-lfs\.github\.com|hawser\.github\
 MOST_POINTER_BYTES = 1024
 _ENCRYPTED = b"\0GITCRYPT\0"
 _CHUNK = 1 << 20
+_BYTES_OF_LFS = "`{}` is stored by Git LFS, and the change has its bytes, not a pointer."
 HINT_LFS = "Add such files yourself, with git-lfs."
 HINT_OTHER = "Change such files yourself, where their filter is set up."
 
@@ -67,7 +68,7 @@ def filtered_content(path: str, new: bytes, old: bytes | None, driver: str) -> F
     if is_pointer(new) or is_encrypted(new):
         return None
     if was_pointer or driver == LFS:
-        return _finding(f"`{path}` is stored by Git LFS, and the change has its bytes, not a pointer.", HINT_LFS)
+        return _finding(_BYTES_OF_LFS.format(path), HINT_LFS)
     if was_encrypted or driver == "git-crypt":
         return _finding(f"`{path}` is stored encrypted, and the change has clear text.", HINT_OTHER)
     if driver and (old is None or old != new):
@@ -81,7 +82,7 @@ def pointers_replaced(patch: bytes) -> Iterator[Finding]:
         first = next((text for sign, text, _ in file.lines if sign == b"-"), b"")
         left = [text for sign, text, _ in file.lines if sign in b" +" and text.startswith(b"version https://git-lfs")]
         if first.startswith(b"version https://git-lfs") and not left and any(sign == b"+" for sign, *_ in file.lines):
-            yield _finding(f"`{file.path}` is stored by Git LFS, and the patch has its bytes, not a pointer.", HINT_LFS)
+            yield _finding(_BYTES_OF_LFS.format(file.path), HINT_LFS)
 
 
 def _finding(message: str, hint: str) -> Finding:

@@ -9,15 +9,16 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, names_of, sentence
 from accord.core.frozen import Frozen
 from accord.git.filters import filtered_content, filters_of
 from accord.git.patch_text import REBUILD_HINT, absolute_names, has_new_markers, header_names
-from accord.git.program import SUBMODULE, Git, own_repository, split_nul
+from accord.git.program import SUBMODULE, Git, join_nul, own_repository, split_nul
 
 _GONE = "000000"
 _BASES_TRIED = 100
@@ -26,6 +27,7 @@ _BASES_TRIED = 100
 _INDEX = re.compile(rb"^index [0-9a-f]{7,64}\.\.(?!0+\b)([0-9a-f]{7,64})\b", re.MULTILINE)
 """The id of a content that a patch makes. No line of a file begins like this in a patch."""
 
+_FILES, _NEW_FILE = re.compile(rb"^(?=diff --git )", re.MULTILINE), re.compile(rb"^new file mode", re.MULTILINE)
 _MOVED = (b"rename from", b"copy from")
 _SIDE = re.compile(r"~[0-9a-f]{40,64}\Z")
 """The end that git adds to the name of a file where the other side has a folder."""
@@ -69,24 +71,44 @@ class Change(Frozen):
         return self.mode not in (_GONE, SUBMODULE)
 
 
-def filters_at(scratch: Git, start: str, paths: Sequence[str]) -> dict[str, str]:
-    """Return the filters that the attributes of a commit name for these paths."""
+def filters_at(scratch: Git, start: str, paths: Sequence[str], changes: Iterable[Change] = ()) -> dict[str, str]:
+    """Return the filters that the attributes of a commit, with or without these changes, name for these paths."""
     if not paths:
         return {}
     with own_index(scratch) as inside:
         inside("read-tree", start)
-        return filters_of(inside, paths)
+        found = filters_of(inside, paths)
+        own = (each for each in changes if each.path.split("/")[-1] == ".gitattributes")
+        if entries := join_nul(f"{each.mode} {each.blob}\t{each.path}" for each in own):
+            inside("update-index", "-z", "--index-info", data=entries)
+            found = filters_of(inside, paths) | found
+        return found
 
 
 def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Iterator[Finding]:
     """Find changes with bytes where the commit before stores a pointer, an encrypted blob, or a filter's output."""
-    return (finding for _, finding in filtered_changes(git, before, changes))
+    return (finding for _, finding in filtered_changes(git, before, changes, changes))
 
 
-def filtered_changes(git: Git, before: str, changes: Sequence[Change]) -> Iterator[tuple[Change, Finding]]:
-    """Yield these changes, each with its finding."""
+def filtered_in(patch: bytes, directory: Path) -> list[Finding]:
+    """Find them in a patch that was made in the checkout of ``directory``; elsewhere, only in its new files."""
+    checkout = Git(directory)
+    head = checkout.commit_of("HEAD")
+    with own_repository(checkout if head else None) as own, suppress(AccordError):
+        if not head:
+            patch = b"".join(part for part in _FILES.split(patch) if _NEW_FILE.search(part))
+            head = _nameless(own, own.line("hash-object", "-t", "tree", "-w", "--stdin", data=b""))
+        start, tree = own_base(own, patch, head)
+        return list(filtered_findings(own, start, changes_between(own, start, tree))) if start else []
+    return []
+
+
+def filtered_changes(
+    git: Git, before: str, changes: Sequence[Change], attributes: Iterable[Change] = ()
+) -> Iterator[tuple[Change, Finding]]:
+    """Yield these changes, each with its finding, also by the attributes that changes bring."""
     left = [change for change in changes if change.leaves_file]
-    filtered = filters_at(git, before, [change.path for change in left])
+    filtered = filters_at(git, before, [change.path for change in left], attributes)
     for change, new, old in contents_of(git, left):
         if finding := filtered_content(change.path, new or b"", old, filtered.get(change.path, "")):
             yield change, finding

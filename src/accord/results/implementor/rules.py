@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from accord.core.suggest import did_you_mean
 from accord.core.texts import is_template, line_end_findings
 from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, marked_files, marker_findings, patch_findings
+from accord.git.patches import filtered_in
 from accord.git.steering import audit_paths
 from accord.results.contents import has_sentence, reference_gaps, says_something
 from accord.results.fixes import recount
@@ -85,7 +87,10 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
 
 def findings_without_repository(result: ImplementorResult) -> list[Finding]:
     """Check a result that is not applied: the repository would tell which files steer agents, now the text does."""
-    return [*implementor_findings(result), *_steering_findings(result.patch or "")]
+    patch = result.patch or ""
+    found = [*implementor_findings(result), *_steering_findings(patch)]
+    filtered = filtered_in(patch.encode("utf-8", "surrogateescape"), Path.cwd()) if patch else []
+    return [*found, *(each for each in filtered if each not in found)]
 
 
 def summary_findings(result: ImplementorResult) -> list[Finding]:
