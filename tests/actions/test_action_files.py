@@ -5,7 +5,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -13,6 +13,7 @@ from support.act import ROOT, STAND_INS, TEMPLATES, action_files, others_used, r
 
 from accord.cli.main import accord
 from accord.cli.options import FlagOption
+from accord.loops.models import REASONS, LoopAction
 
 PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
@@ -93,6 +94,22 @@ def parameters(command: str) -> Iterator[tuple[str, str, click.Parameter]]:
 
 def given_inputs(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return document.get("inputs") or {}
+
+
+ENDED = {"report", "follow-up", "ask"}
+"""Actions at the end of a verifier's run; the workflow's output is of its beginning."""
+
+
+@pytest.mark.parametrize("loop", sorted(LOOPS))
+def test_the_output_action_of_a_loop_names_what_its_reasons_lead_to(loop: str) -> None:
+    name = loop.replace("verifier", "verify")
+    wanted = {reason.action for reason in REASONS.values() if name in reason.loops}
+    wanted |= {"sweep"} if "verify" not in name else set()
+    action = read_yaml(ROOT / f"actions/{loop}/action.yml")["outputs"]
+    workflow = read_yaml(ROOT / f".github/workflows/reusable-{loop}.yml")["on"]["workflow_call"]["outputs"]
+    known = {*get_args(LoopAction), "sweep"}
+    told = [known & {*re.findall(r"[a-z-]+", outputs["action"]["description"])} for outputs in (action, workflow)]
+    assert told == [wanted, wanted - ENDED]
 
 
 @pytest.mark.parametrize("path", EVERY_ACTION)

@@ -79,6 +79,8 @@ def test_no_word_of_python_reaches_who_wrote_a_document() -> None:
             "an object or a string; found 5",
             "Write an object or a string.",
         ),
+        (Workflow, {1: "x"}, "/1", "The key `1` must be a string; found 1.", "Put it in quotes."),
+        (Workflow, {"jobs": {2: {}}}, "/jobs/2", "The key `2` must be a string; found 2.", "Put it in quotes."),
         (StatusEvent, {"at": "yesterday"}, "/at", "The value is not a time", "Write one such as 2026-"),
         (Meta, {"mission_type": {}}, "/mission_type", "`mission_type` must be a string; found an object", "a string"),
     ],

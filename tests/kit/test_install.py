@@ -153,7 +153,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
     assert listing(elsewhere) == {}
 
 
-@pytest.mark.parametrize(("is_folder", "said"), [(True, "is a folder"), (False, "is not a folder")])
+@pytest.mark.parametrize(("is_folder", "said"), [(True, "is a folder"), (False, r"/\.github is not a folder")])
 def test_one_file_that_cannot_be_written_prevents_all_writes(tmp_path: Path, is_folder: bool, said: str) -> None:
     if is_folder:
         (tmp_path / ONE).mkdir(parents=True)

@@ -138,7 +138,7 @@ def test_a_complete_head_is_announced_once_to_a_person_who_can_merge(flow: Flow)
     told = flow.begin("1")
     assert (told.outcome, told.decision.reason) == ("acted", "complete")
     (text,) = flow.announcements
-    assert text.startswith("@wanda **This pull request can be merged.** All 2 tasks are done")
+    assert text.startswith("@wanda **This pull request can be merged.** All tasks are done, the checks")
     assert "closes #1" in text
     assert "**Ready to be merged**" in next(body for body in flow.comments if "accord:loop " in body)
     again = flow.begin("2")

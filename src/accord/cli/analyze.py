@@ -101,7 +101,7 @@ def classify(given: _ClassifyArguments) -> None:
     """Explain why an agent's run failed: category, origin, recovery, and the line that decided.
 
     LOG is the agent's standard output; use - for stdin. A run without an error has an empty category. Without
-    --exit-code, plain text has an error only if a line of it reports one.
+    --exit-code, plain text has an error only if a line of it reports one of a known cause.
     """
     agent = given.agent
     given_stderr = regular_file(given.stderr) if given.stderr else nullcontext()

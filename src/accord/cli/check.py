@@ -140,7 +140,7 @@ class _CheckArguments(FindingsArguments, WritingArguments):
 def check(given: _CheckArguments) -> int:
     """Check documents against their contracts.
 
-    A PATH is a document, a folder of documents, or - for stdin. Exits 1 when a finding is an error. Among several,
+    A PATH is a document, the folder of a session, or - for stdin. Exits 1 when a finding is an error. Among several,
     a PATH that cannot be read is an error, too.
 
     With --fix, faults that have one possible correction are corrected first, such as text around a document, misspelled

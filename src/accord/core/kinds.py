@@ -268,4 +268,4 @@ def check_folder(folder: Path, kind: str | None) -> list[tuple[Path, str, list[F
     for name, folder_kind in FOLDERS.items():
         if kind == name or (kind is None and folder_kind.matches(folder)):
             return folder_kind.check(folder)
-    raise WrongUsage(f"`{folder}` is not a folder of a known kind.", hint=f"Pass `--kind` with {', '.join(FOLDERS)}.")
+    raise WrongUsage(f"`{folder}` is not a folder of a known kind.", hint=f"Pass `--kind {' or '.join(FOLDERS)}`.")

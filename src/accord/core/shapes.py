@@ -28,7 +28,7 @@ Steps = tuple[str | int, ...]
 
 _TIMESTAMP = "a timestamp such as 2026-02-18T20:00:00Z"
 _WANTED = {
-    "string_type": "a string",
+    **dict.fromkeys(("string_type", "invalid_key"), "a string"),
     **dict.fromkeys(("list_type", "tuple_type"), "an array"),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "an integer"),
     "int_parsing_size": "a smaller integer",
@@ -195,8 +195,10 @@ def _finding(details: Sequence[ErrorDetails], steps: Steps, model: type[BaseMode
     else:
         *front, last = dict.fromkeys(part for detail in details for part in _allowed_values(detail))
         wanted = f"{', '.join(front)} or {last}" if front else last
-        message = f"{_name_of(steps)} must be {wanted}; {found}."
+        is_key = kind == "invalid_key" or details[0]["loc"][-1:] == ("[key]",)
+        message = f"{f'The key `{key}`' if is_key else _name_of(steps)} must be {wanted}; {found}."
         hint = "Shorten it." if kind == "string_too_long" else did_you_mean(str(given), _QUOTED.findall(wanted))
+        hint = "Put it in quotes." if is_key and wanted == "a string" else hint
     return Finding("schema", message, pointer(*steps), hint=hint or f"Write {wanted}.")
 
 

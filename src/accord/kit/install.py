@@ -110,7 +110,8 @@ def _read(root: Path, path: str) -> str | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        raise _in_the_way(place.parent, "not a folder") from None
+        file = next(each for each in place.parents if each.is_file())
+        raise _in_the_way(file, "not a folder") from None
     except OSError as error:
         raise WrongUsage(f"Cannot read {place}: {error.strerror}.", hint="Make it readable, or remove it.") from None
 

@@ -181,8 +181,8 @@ def check_budgets(situation: Situation) -> LoopDecision | None:
         return decision_for("transient-budget", message)
     if state.iterations >= budgets.iterations:
         message = (
-            f"All {budgets.iterations} runs are used. Raise max_iterations in the pull request's settings, then remove "
-            f"the label {NEEDS_HUMAN}."
+            f"No run is left of max_iterations, {budgets.iterations}. Raise it in the pull request's settings, then "
+            f"remove the label {NEEDS_HUMAN}."
         )
         return decision_for("iteration-budget", message)
     most = situation.facts.max_cost_usd

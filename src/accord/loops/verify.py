@@ -148,7 +148,7 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
     if verdict.verdict == "unsure":
         return decision_for("verdict-unsure", "The verdict is unsure. Read its evidence and decide.")
     if verdict.verdict == "pass":
-        return decision_for("verdict-pass", f"All {count} criteria are met.")
+        return decision_for("verdict-pass", "All criteria are met.")
     unmet, unclear = (sum(criterion.met == met for criterion in verdict.criteria) for met in ("no", "unclear"))
     summary = f"Criteria not met: {unmet} of {count}{f', unclear: {unclear}' if unclear else ''}."
     if any(item.is_follow_up for item in items):

@@ -75,10 +75,7 @@ def read_evidence(
 def evidence_in(
     run_dir: Path, codec: str, agent: str, exit_code: int | None, error: InternalError | None
 ) -> RunEvidence:
-    """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer.
-
-    accord asked the CLI for events where its codec has some, so text alone is not a success.
-    """
+    """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer."""
     names = (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE)
     stdout, stderr, message = (run_dir / name for name in names)
     evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
@@ -88,7 +85,7 @@ def evidence_in(
         account = evidence.account
         account.structured = value
         account.warnings = tuple(text for text in account.warnings if text != NO_STRUCTURED_RESULT)
-    if exit_code == 0 and codec in FORMATS and not evidence.account.is_structured:
+    if exit_code == 0 and codec in FORMATS and not evidence.account.is_structured:  # accord asked for events
         evidence.account.ending = "failure"
         evidence.account.warnings += (_NO_EVENT.format(codec),)
     return evidence
