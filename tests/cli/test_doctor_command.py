@@ -265,8 +265,8 @@ jobs:
   a:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v7
       - uses: accord/sandbox@main
+      - uses: actions/checkout@v7
 """
 
 
@@ -281,14 +281,16 @@ def test_workflows_are_corrected_in_place_and_a_dry_run_shows_the_diff(accord: A
     ended = accord("doctor", "--root", repository, "--fix")
     assert "not fixed: `accord/sandbox@main` is not pinned" in ended.out
     lines = file.read_text().splitlines()
-    assert lines[7:10] == [
+    assert lines[8:11] == [
         "      - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
         "        with:",
         "          persist-credentials: false",
     ]
     assert [line for line in LOOSE.splitlines() if line not in lines] == ["      - uses: actions/checkout@v7"]
     again = accord("doctor", "--root", repository, "--fix", "--format", "json").document["fixes"]
-    assert [(each["path"], each["fixed"]) for each in again] == [(".github/workflows/loose.yml", [])]
+    assert [(each["path"], each["fixed"]) for each in again] == [
+        (f".github/workflows/{name}.yml", []) for name in ("loose", "run")
+    ]
 
 
 @pytest.mark.slow

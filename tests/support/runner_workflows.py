@@ -60,9 +60,9 @@ RUNNER = f"""\
         with:
           ref: ${{{{ inputs.pr_ref }}}}
       - id: run
-        if: ${{{{ !inputs.skip }}}}
         run: agent < "$PROMPT"
         env:
+          SKIP: ${{{{ inputs.skip }}}}
           PROMPT: ${{{{ inputs.prompt_file }}}}
 """
 """A runner with steps of its own; ``model`` is an input that the contract does not know."""

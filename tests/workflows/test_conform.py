@@ -7,6 +7,7 @@ import jsonschema_rs
 import pytest
 from support.runner_workflows import CALLED, DEFAULTS, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
 
+from accord.core.findings import Finding
 from accord.core.schemas import json_schema
 from accord.files.yaml import read_yaml
 from accord.runner.models import RunOutputs
@@ -373,18 +374,68 @@ def test_a_script_that_does_not_name_the_file_sets_no_outputs() -> None:
     [
         ("${{ inputs.skip }}", True), ("inputs.skip == true", True), ("${{ inputs.skip && always() }}", True),
         ("inputs.skip == 'false'", True), ("${{ !inputs.skip && false }}", True),
-        ("${{ !inputs.skip }}", False), ("inputs.skip != true && inputs.mode == 'autofix'", False),
-        ("${{ !inputs.skip || failure() }}", False),
+        ("${{ !inputs.skip || failure() }}", False), ("always()", False), ("inputs.mode == 'autofix'", False),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("old", "path"), [(STEP, "/steps/1/if"), ("    runs-on: ubuntu-latest\n", "/if")])
 def test_outputs_of_a_step_or_job_that_only_runs_when_it_is_skipped_are_found(
     condition: str, is_idle: bool, old: str, path: str
 ) -> None:
-    given = "        if: ${{ !inputs.skip }}\n"
-    text = edited(RUNNER, (given, ""), (old, f"{old}{' ' * (8 if old == STEP else 4)}if: {condition}\n"))
+    text = edited(RUNNER, (old, f"{old}{' ' * (8 if old == STEP else 4)}if: {condition}\n"))
     expected = [("output-unwired", f"/jobs/agent{path}")] * is_idle
     assert [(each.code, each.path) for each in found(text)] == expected
+
+
+OF_SKIPPED = {
+    "exit-code": "0", "changes-made": "false", "files-changed": "0", "llm-analysis-run": "false",
+    "llm-completed-tasks": "[]", "llm-has-completions": "false",
+}  # fmt: skip
+JOB = "    runs-on: ubuntu-latest\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "job"),
+    [
+        ("{} || '{}'", [], []), ("inputs.skip && '{1}' || {0}", [], []), ("{0} == '' && '{1}' || {0}", [], []),
+        ("format('{{0}}', {0})", [], []),
+        ("{0}", ["output-unwired"], ["output-unwired"]), ("{0} || ''", ["output-unwired"], ["output-unwired"]),
+        ("{0} || '1'", ["output-unwired"], ["output-unwired"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("condition", ["${{ !inputs.skip }}", "inputs.skip != true && inputs.mode == 'autofix'"])
+def test_a_skipped_run_must_leave_the_values_of_the_contract(
+    value: str, step: list[str], job: list[str], condition: str
+) -> None:
+    for old, indent, expected in ((STEP, 8, step), (JOB, 4, job)):
+        text = edited(RUNNER, (old, f"{old}{' ' * indent}if: {condition}\n"))
+        for name, default in OF_SKIPPED.items():
+            read = f"jobs.agent.outputs.{name}"
+            text = edited(text, (f"${{{{ {read} }}}}", f"${{{{ {value.format(read, default)} }}}}"))
+        assert codes(text) == expected
+        assert codes(with_values(text, found(text))) == []
+    only_in_job = edited(RUNNER, *[
+        (f"${{{{ steps.run.outputs.{name} }}}}", f"${{{{ {value.format(f'steps.run.outputs.{name}', default)} }}}}")
+        for name, default in OF_SKIPPED.items()
+    ])  # fmt: skip
+    assert codes(edited(only_in_job, (STEP, f"{STEP}        if: {condition}\n"))) == step
+    assert codes(edited(only_in_job, (JOB, f"{JOB}    if: {condition}\n"))) == ["output-unwired"]
+
+
+def with_values(text: str, findings: list[Finding]) -> str:
+    """A runner with the outputs of its finding pasted in place of its own."""
+    for name, value in re.findall(r"^([\w-]+):\n  value: (.*)$", "".join(each.hint for each in findings), re.MULTILINE):
+        text = re.sub(
+            rf"(?m)^      {name}:\n        value: .*",
+            lambda _, n=name, v=value: f"      {n}:\n        value: {v}",
+            text,
+        )
+    return text
+
+
+def test_a_thin_runner_that_is_skipped_as_a_whole_leaves_no_values() -> None:
+    (finding,) = found(edited(THIN, ("    uses:", "    if: ${{ !inputs.skip }}\n    uses:")))
+    assert (finding.code, finding.path) == ("output-unwired", "/on/workflow_call/outputs")
+    assert "The output `exit-code` is not `0` if the caller skips the run" in finding.message
 
 
 def test_a_step_for_skipped_runs_may_set_the_same_outputs() -> None:
@@ -395,20 +446,21 @@ def test_a_step_for_skipped_runs_may_set_the_same_outputs() -> None:
 
 # Inputs that have no effect
 
-IF, PROMPT = "        if: ${{ !inputs.skip }}\n", "          PROMPT: ${{ inputs.prompt_file }}\n"
+SKIP, PROMPT = "          SKIP: ${{ inputs.skip }}\n", "          PROMPT: ${{ inputs.prompt_file }}\n"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "unused"),
     [
-        (IF, "", ["skip"]), (PROMPT, "          A: b\n", ["prompt_file"]),
-        (IF, "        if: inputs.skip == false\n", []),
-        (IF, "        if: ${{ !inputs.skipped }}\n", ["skip"]), (PROMPT, "          A: ${{ toJSON(inputs) }}\n", []),
+        (SKIP, "", ["skip"]), (PROMPT, "          A: b\n", ["prompt_file"]),
+        (SKIP, "          SKIP: ${{ inputs.skip == false }}\n", []),
+        (SKIP, "          SKIP: ${{ !inputs.skipped }}\n", ["skip"]),
+        (PROMPT, "          A: ${{ toJSON(inputs) }}\n", []),
         ("permissions: {}\n", "permissions: {}\nenv: {S: '${{ inputs.SKIP || inputs.prompt_file }}'}\n", []),
     ],
 )  # fmt: skip
 def test_a_runner_that_ignores_skip_or_the_prompt_is_found(old: str, new: str, unused: list[str]) -> None:
-    text = edited(RUNNER, (old, new), *([(IF, ""), (PROMPT, "          A: b\n")] if "SKIP" in new else []))
+    text = edited(RUNNER, (old, new), *([(SKIP, ""), (PROMPT, "          A: b\n")] if "inputs.SKIP" in new else []))
     assert [(each.code, each.path) for each in found(text)] == [
         ("input-unused", f"/on/workflow_call/inputs/{name}") for name in unused
     ]

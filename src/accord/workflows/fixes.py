@@ -42,12 +42,14 @@ Resolve = Callable[[str, str], str | None]
 """Returns the commit of a tag or branch of a repository, or None."""
 
 _REMOTE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?P<path>/[^@]*)?@(?P<ref>\S+)")
-_NEEDS_TOKEN = re.compile(r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b")
+_USES_TOKEN = re.compile(
+    r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b|(?<!\.)\bexec\b|child_process"
+    r"|\b(?:require|import)\b(?!\(['\"](?:node:)?\w+['\"]\))"
+)
+"""A script uses git with a token or, in JavaScript, may start another program that does."""
+
 _WITH_TOKEN = re.compile(r"GITHUB_TOKEN|github\.token|github-script@", re.IGNORECASE)
 """The job's token is named, or an action gets it."""
-
-_STARTS = re.compile(r"(?<!\.)\bexec\b|child_process|\b(?:require|import)\b(?!\(['\"](?:node:)?\w+['\"]\))")
-"""A script of JavaScript may start a program."""
 
 _READING = {
     *PLAIN_COMMANDS, "mypy", "pytest", "ruff", "cargo build", "cargo test", "go build", "go test", "npm ci",
@@ -57,9 +59,9 @@ _READING = {
 
 _READING_ACTIONS = (
     "actions/checkout@", "actions/setup-", "actions/cache", "actions/upload-artifact@", "actions/download-artifact@",
-    "astral-sh/setup-uv@",
+    "actions/github-script@", "astral-sh/setup-uv@",
 )  # fmt: skip
-"""Actions that write nothing into the repository."""
+"""Actions that write nothing into the repository by themselves."""
 
 
 class Fixed(Frozen):
@@ -140,13 +142,11 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
 def _token_user(steps: Sequence[Step]) -> str:
     """Return which of these steps may use git with the token; empty if none does."""
     for step in steps:
-        is_javascript = step.uses.startswith("actions/github-script@")
         programs = (words[:2] for words in commands_of(step.run) if not words[0][:1].isdigit())
         starts_other = any(words[0] not in _READING and " ".join(words) not in _READING for words in programs)
-        needs = (_NEEDS_TOKEN, _STARTS) if is_javascript else (_NEEDS_TOKEN,)
-        if starts_other or any(pattern.search(text) for pattern in needs for text in step.script_texts):
+        if starts_other or any(map(_USES_TOKEN.search, step.script_texts)):
             return "a later script"
-        if step.uses and not is_javascript and not step.uses.startswith(_READING_ACTIONS):
+        if step.uses and not step.uses.startswith(_READING_ACTIONS):
             return f"`{step.uses.partition('@')[0]}`"
     return ""
 

@@ -13,7 +13,7 @@ from typing import Any
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.runner.models import RunOutputs
-from accord.workflows.expressions import reads
+from accord.workflows.expressions import embedded_expressions, reads
 from accord.workflows.models import Input, Workflow, WorkflowCall
 from accord.workflows.untrusted import script_findings
 from accord.workflows.wiring import Wiring, inputs_of, inputs_of_action
@@ -52,6 +52,8 @@ CAPABILITY_OUTPUTS = (
 
 The sixth, ``terminal-disposition``, may be there alone. A runner of version 1.0 has neither.
 """
+
+_OF_SKIPPED = {name: value for name, value in RunOutputs().as_outputs().items() if value}
 
 _NAMED_BY_CONTRACT = {*OUTPUTS, *CAPABILITY_OUTPUTS, "terminal-disposition"}
 _MAY_BE_EMPTY = {*CAPABILITY_OUTPUTS, "terminal-disposition", "llm-model"}  # of version 1.1; patterns have no model
@@ -171,7 +173,7 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
         else:
             message = f"The output `{name}` of the runner contract is missing. Add it."
             yield Finding("missing-output", message, _OUTPUTS, hint=hint)
-    wiring, idle = Wiring(workflow, called), dict[str, str]()
+    wiring = Wiring(workflow, called)
     for name, output in call.outputs.items():
         place = _OUTPUTS + pointer(name, "value")
         found = wiring.break_of(output.value, place)
@@ -183,11 +185,32 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             link, value = found.link, _from_job(workflow, source, name)
             hint = found.hint or (_from_step(workflow, link.job, link.name) if link.job else value)
             yield Finding("output-unwired", message, link.path, hint=hint)
-        elif name in _NAMED_BY_CONTRACT and (at := wiring.idle_at(output.value)):
-            idle.setdefault(at, name)
-    for at, name in idle.items():
-        message = f"The output `{name}` is never set: this condition is false unless the caller skips the run."
-        yield Finding("output-unwired", message, at, hint=_OBEYED["skip"])
+    yield from _skip_findings(call, wiring)
+
+
+def _skip_findings(call: WorkflowCall, wiring: Wiring) -> Iterator[Finding]:
+    """Find outputs that only a skipped run sets, and those that it leaves without the contract's value."""
+    found = dict[str, str]()
+    for name in (name for name in call.outputs if name in _NAMED_BY_CONTRACT):
+        output, wanted = call.outputs[name].value, _OF_SKIPPED.get(name)
+        value, place = wiring.fixed_value(output, {("inputs", "skip"): False})
+        of_skipped, is_off = wiring.fixed_value(output, {("inputs", "skip"): True})
+        if value is not ... and place:
+            message = f"The output `{name}` is never set: this condition is false unless the caller skips the run."
+            found.setdefault(place, message)
+        elif wanted and is_off and of_skipped not in (..., wanted, json.loads(wanted)):
+            message = f"The output `{name}` is not `{wanted}` if the caller skips the run. Set it, and the others."
+            found.setdefault(_OUTPUTS, message)
+    yield from (Finding("output-unwired", found[place], place, hint=_skip_hint(call)) for place in found)
+
+
+def _skip_hint(call: WorkflowCall) -> str:
+    """Return the condition that obeys ``skip``, with the outputs that it needs, as YAML."""
+    lines = ["if: ${{ !inputs.skip }}", "# in on.workflow_call.outputs:"]
+    for name in (name for name in call.outputs if name in _OF_SKIPPED):
+        read = next(embedded_expressions(str(call.outputs[name].value)), "''")
+        lines += [f"{name}:", f"  value: ${{{{ inputs.skip && '{_OF_SKIPPED[name]}' || {read} }}}}"]
+    return "\n".join(lines)
 
 
 def _most_named(values: Iterable[Any], known: Sequence[str], default: str) -> str:
@@ -211,8 +234,8 @@ def _from_step(workflow: Workflow, job_id: str, name: str) -> str:
 
 
 _OBEYED = {
-    "skip": "if: ${{ !inputs.skip }}", "prompt_file": "env:\n  PROMPT: ${{ inputs.prompt_file }}",
-    "pr_ref": "with:\n  ref: ${{ inputs.pr_ref }}", "appendix": "env:\n  APPENDIX: ${{ inputs.appendix }}",
+    "prompt_file": "env:\n  PROMPT: ${{ inputs.prompt_file }}", "pr_ref": "with:\n  ref: ${{ inputs.pr_ref }}",
+    "appendix": "env:\n  APPENDIX: ${{ inputs.appendix }}",
     "max_runtime_minutes": "timeout-minutes: ${{ inputs.max_runtime_minutes }}",
 }  # fmt: skip
 """Inputs without which a runner does other work than its caller asks for.
@@ -244,7 +267,7 @@ def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, 
                 continue
             reported.add(name)
         yield from _unknown_inputs(job.uses, job.given, inputs, path) if target else ()
-    for name, hint in _OBEYED.items():
+    for name, hint in {"skip": _skip_hint(call), **_OBEYED}.items():
         if name not in call.inputs or name in reported or read & {name, "*"}:
             continue
         message = f"The workflow ignores its input `{name}`: no job reads it. Use it"

@@ -179,8 +179,10 @@ class RunPlace(Frozen):
 # Conditions
 
 
-_ExpressionValue = str | float | bool | tuple[str, ...] | re.Pattern[str] | EllipsisType | None
+ExpressionValue = str | float | bool | tuple[str, ...] | re.Pattern[str] | EllipsisType | None
 """A value of an expression; a pattern stands for the texts that an unknown one may be."""
+
+Known = Mapping[Reference, ExpressionValue]
 
 _U = ...
 _OTHER = re.compile("(?!)")
@@ -227,14 +229,18 @@ def checks_person(step: Step) -> bool:
     return any(_CHECKS_PERSON.search(text) for text in texts)
 
 
-def is_off(condition: object, event: str, actor: Actor, known: Mapping[Reference, bool] = MappingProxyType({})) -> bool:
+def is_off(condition: object, event: str, actor: Actor, known: Known = MappingProxyType({})) -> bool:
     """Return whether a condition is surely false, also by the ``known`` values of references."""
-    parsed = parse_condition(condition)
-    return parsed is not None and not _value_of(parsed, event, actor, known)
+    return not value_of(condition, event, actor, known)
 
 
-def _value_of(node: Node, event: str, actor: Actor, known: Mapping[Reference, bool]) -> _ExpressionValue:
-    """Return the value of an expression for the event of a person; of ``and`` and ``or`` only whether it is true."""
+def value_of(text: object, event: str, actor: Actor, known: Known) -> ExpressionValue:
+    """Return the value of a whole expression; an ellipsis stands for an unknown one."""
+    return _value_of(parsed, event, actor, known) if (parsed := parse_condition(text)) else _U
+
+
+def _value_of(node: Node, event: str, actor: Actor, known: Known) -> ExpressionValue:
+    """Return the value of an expression for the event of a person; of ``and`` and ``or`` also whether it is true."""
     parts = [_value_of(part, event, actor, known) for part in node.parts]
     match node.kind, parts:
         case "literal", _:
@@ -245,8 +251,8 @@ def _value_of(node: Node, event: str, actor: Actor, known: Mapping[Reference, bo
             return value if value is _U else not value
         case (("and" | "or"), _):
             decisive = node.kind == "or"
-            truths = {bool(part) for part in parts if part is not _U}
-            return decisive if decisive in truths else (_U if _U in parts else not decisive)
+            found = next((part for part in parts if part is _U or bool(part) is decisive), parts[-1])
+            return decisive if found is _U and decisive in {bool(part) for part in parts if part is not _U} else found
         case (("==" | "!="), [first, second]) if not {part.kind for part in node.parts} & {"and", "or"}:
             equal = _is_equal(first, second)
             return _U if equal is None else equal == (node.kind == "==")
@@ -255,7 +261,7 @@ def _value_of(node: Node, event: str, actor: Actor, known: Mapping[Reference, bo
     return _U
 
 
-def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
+def _is_equal(first: ExpressionValue, second: ExpressionValue) -> bool | None:
     if _U in (first, second) or isinstance(first, tuple) or isinstance(second, tuple):
         return None
     if first is second:
@@ -268,7 +274,7 @@ def _is_equal(first: _ExpressionValue, second: _ExpressionValue) -> bool | None:
     return first == second or not (first or second)
 
 
-def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
+def _call_value(name: str, values: list[ExpressionValue]) -> ExpressionValue:
     match name, values:
         case "fromjson", [str(text)]:
             try:
@@ -287,7 +293,7 @@ def _call_value(name: str, values: list[_ExpressionValue]) -> _ExpressionValue:
     return _U
 
 
-def _read(reference: Reference, event: str, actor: Actor) -> _ExpressionValue:
+def _read(reference: Reference, event: str, actor: Actor) -> ExpressionValue:
     match reference:
         case ("github", "event_name"):
             return _U if event == CALLED else event
@@ -316,7 +322,7 @@ _FORK = r"(?:pull_request\.head\.repo|workflow_run\.head_repository)"
 _OF_CODE = frozenset({"pull_request_target", "workflow_run", CALLED})
 """Events whose actor may be another person, or a bot, than the author of the code."""
 
-_OF_OUTSIDER: dict[re.Pattern[str], _ExpressionValue] = {
+_OF_OUTSIDER: dict[re.Pattern[str], ExpressionValue] = {
     re.compile(rf"{_FORK}\.fork"): True,
     re.compile(rf"{_FORK}\.(?:owner\.)?(?:full_name|login|id|node_id|owner)"): _OTHER,
     re.compile(r"(?:pull_request(?:\.head)?|issue|discussion)\.user\.login"): _OTHER,
@@ -326,7 +332,7 @@ _OF_OUTSIDER: dict[re.Pattern[str], _ExpressionValue] = {
 }
 """Values in the event of an outsider, by the name below ``github.event``."""
 
-_OF_ALONE: dict[re.Pattern[str], _ExpressionValue] = {
+_OF_ALONE: dict[re.Pattern[str], ExpressionValue] = {
     re.compile(r"(?:comment|review)\.author_association"): _ASSOCIATION,
     re.compile("action"): _ACTION,
     re.compile(r"sender\.login|(?:comment|review)\.user\.login|label\.name"): _OTHER,

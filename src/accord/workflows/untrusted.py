@@ -34,7 +34,6 @@ _WHOSE = {
     Origin.OUTSIDERS: "outsiders choose", Origin.AGENT: "an agent writes",
     Origin.WRITERS: "people with write access or callers choose",
 }  # fmt: skip
-"""The authors of untrusted text, the worst first."""
 
 _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:{}", "python": 'os.environ["{}"]'}
 """How languages other than those of Unix shells read a variable."""

@@ -16,9 +16,9 @@ from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import Reference, all_reads, embedded_expressions, reads
-from accord.workflows.models import Step, Workflow, run_default
+from accord.workflows.models import Job, Step, Workflow, run_default
 from accord.workflows.origins import lines_of
-from accord.workflows.trust import CALLED, Actor, is_off
+from accord.workflows.trust import CALLED, Actor, ExpressionValue, Known, is_off, value_of
 
 
 class OutputLink(NamedTuple):
@@ -48,8 +48,6 @@ class Break(NamedTuple):
 
 
 _OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
-_NOT_SKIPPED: Mapping[Reference, bool] = {("inputs", "skip"): False}
-_RUN = CALLED, Actor.WRITER, _NOT_SKIPPED
 _MOST_CALLS = 10
 """GitHub's limit for workflows that call each other."""
 
@@ -79,22 +77,19 @@ class Wiring(Frozen):
         reason = f"{'.'.join(read)} is the source of the output `{ref[-1]}`"
         return _for_caller(Break(chain[last - 1], reason), chain[:last])
 
-    def idle_at(self, value: Any) -> str:
-        """Return the place of a condition that keeps an output from being set in every run; empty without one."""
-        found = [end for end in self._ends(OutputLink("", value)) if not isinstance(end, Break)]
-        places = [next(self._idle_parts(chain, ref), "") for chain, ref in found]
-        return places[0] if places and all(places) else ""
-
-    def _idle_parts(self, chain: _Chain, ref: Reference) -> Iterator[str]:
-        """Yield the conditions of the jobs and the step on a chain that are false unless the caller skips the run."""
-        jobs = {link.job: self.workflow.jobs[link.job] for link in chain if link.job and not link.uses}
-        ref = next((link.read for link in chain if link.read), ref)
-        found = self.workflow.job(ref[1]) if ref[0] != "steps" else None
-        jobs |= {found[0]: found[1]} if found else {}
-        yield from (pointer("jobs", name, "if") for name, job in jobs.items() if is_off(job.condition, *_RUN))
-        for step in jobs[chain[-1].job].steps if ref[0] == "steps" else ():
-            if step.id.lower() == ref[1] and is_off(step.condition, *_RUN):
-                yield pointer("jobs", chain[-1].job) + step.place + "/if"
+    def fixed_value(self, value: Any, known: Known, job_id: str = "", depth: int = 0) -> tuple[ExpressionValue, str]:
+        """Return an output's value with these inputs, an ellipsis if a step decides, and a condition that is off."""
+        found, place = {**known}, ""
+        for ref in (ref for ref in reads(value) or () if ref[2:3] == ("outputs",) and ref[3:]):
+            name, job = self.workflow.job(job_id if ref[0] == "steps" else ref[1]) or ("", Job())
+            at, step = "", next((step for step in job.steps if ref[0] == "steps" and step.id.lower() == ref[1]), None)
+            if is_off((step or job).condition, CALLED, Actor.WRITER, known):
+                found[ref], at = "", pointer("jobs", name) + (step.place if step else "") + "/if"
+            elif step is None and depth < _MOST_CALLS:
+                values = {key.lower(): each for key, each in job.outputs.items()}
+                found[ref], at = self.fixed_value(values.get(ref[3], "${{"), known, name, depth + 1)
+            place = place or at
+        return value_of(value, CALLED, Actor.WRITER, found), place
 
     def _ends(self, start: OutputLink) -> Iterator[Break | _End]:
         """Yield the ends of all sources of a value. Each output of a job or a called workflow is followed once."""
