@@ -153,6 +153,10 @@ def test_each_output_with_words_of_an_agent_is_known_by_its_declaration() -> Non
     step = AGENT.replace("openai/codex-action", "accord-ci/accord/actions/run-agent")
     assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=step))] == words
     assert [name for name in names if grade(shown("push", f"needs.run.outputs.{name}") + CALL)] == words
+    own = "      - id: made\n        run: ./count.sh\n"
+    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=own))] == []
+    beside = own + "      - run: codex exec - < prompt.md\n"
+    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=beside))] == words
 
 
 def test_a_comment_on_a_writers_issue_is_text_of_outsiders() -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from enum import Flag
 from typing import Any, NamedTuple
 
-from accord.workflows.agents import gives_agent_text
+from accord.workflows.agents import agent_steps, gives_agent_text, shipped_agents
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Input, Step, Workflow
 from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, has_part
@@ -197,7 +197,8 @@ def _of_step(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     step = step_beside(at, name)
     if step is None:
         return _OWN
-    if gives_agent_text(step, output):
+    is_own = any(step.script_texts) and "accord" not in "".join(step.script_texts)
+    if gives_agent_text(step, output) and not (is_own and not any(agent_steps(at.workflow, at.job, shipped_agents()))):
         return Origin.AGENT | _CODE
     if not any(step.script_texts):
         return _CODE if _NAMED_HEAD.search(output) else _OWN
