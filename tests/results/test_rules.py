@@ -823,6 +823,7 @@ BY_FILTERS: dict[str, tuple[str | None, str, list[str]]] = {
     "by attributes that the patch takes away": (LFS, replaced(LFS, "*.psd text", ".gitattributes") + RAW, FOUND),
     "beside a changed file": (LFS, OTHERS + RAW, FOUND),
     "without a checkout": (None, added(".gitattributes", LFS) + OTHERS + RAW, FOUND),
+    "without a checkout, a pointer": (None, replaced(POINTER.format(1), "b\n") + added("a", "filter="), FOUND),
     "without attributes": (None, RAW, []),
 }
 
@@ -838,8 +839,9 @@ def test_bytes_of_files_with_a_filter_are_found(name: str, tmp_path: Path, monke
     if attributes is not None:  # as `apply` finds it, and also where the work is committed already
         subprocess.run(["git", "apply"], input=patch.encode(), check=True)
         head = commit(tmp_path)
-        found = filtered_findings(Git(tmp_path), "HEAD^", changes_between(Git(tmp_path), "HEAD^", head))
-        assert [finding.code for finding in found] == wanted
+        changes = changes_between(Git(tmp_path), "HEAD^", head)
+        found = filtered_findings(Git(tmp_path), "HEAD^", changes, changes)
+        assert [finding.code for finding in found.values()] == wanted
         assert [finding.code for finding in findings_of(result) if finding.code != "steering-file"] == wanted
 
 

@@ -122,12 +122,8 @@ def run(given: _RunArguments) -> int:
                 way = stack.enter_context(github_for(_OWN_REPOSITORY)) if is_connected else None
             except WrongUsage as error:  # the agent's outcome counts without a token, too
                 unreached = push_error(error)
-            finishing = replace(
-                finish_options(way, policy),
-                connection_error=unreached,
-                allows_steering=given.allow_steering_files,
-                limits=given.limits,
-            )
+            finishing = replace(finish_options(way, policy), connection_error=unreached, limits=given.limits)
+            finishing = replace(finishing, allows_steering=given.allow_steering_files)
             outputs = finish(request.run_dir, finishing, record)
             leave_run_record(request.run_dir, outputs, record, way, is_kept=is_published)
     report_run(outputs, given, request.run_dir)
@@ -275,9 +271,8 @@ def publish(given: _PublishArguments) -> int:
         lost = InternalError(kind="record-missing", detail=broken.message)
         found = outputs_of_error(lost, redactor_for(os.environ), local_policy())
     else:
-        context = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
-        if not is_in_actions(os.environ):
-            context = {name: value for name, value in context.items() if value}
+        named = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
+        context = {name: value for name, value in named.items() if value or is_in_actions(os.environ)}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
         body = read_text(given.pr_body)
         try:

@@ -251,7 +251,7 @@ def _reason_not_to_keep(own: Git, start: str, end: str, known: set[str], kept: S
         changes = [change for change in changes_between(own, base, commit) if not change.is_removal]
         if any(search.is_private(change.path) for change in changes):
             return "it has files that were private before"
-        if any(next(filtered_findings(own, trusted, changes), None) for trusted in {base, start}):
+        if any(filtered_findings(own, trusted, changes, changes) for trusted in {base, start}):
             return "it has files with a filter"
     return ""
 

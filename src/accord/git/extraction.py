@@ -37,7 +37,7 @@ from accord.git.leaving_out import (
     remarks_on,
 )
 from accord.git.patch_text import marker_findings
-from accord.git.patches import changes_between, difference, filtered_changes, filters_at, paths_with_new_markers
+from accord.git.patches import changes_between, difference, filtered_findings, filters_at, paths_with_new_markers
 from accord.git.paths import escaping_links, is_folder
 from accord.git.program import SUBMODULE, UNTRUSTED, Git, join_nul, split_nul
 
@@ -194,7 +194,7 @@ def _put_back_commits(scratch: Git, start: str, state_files: Sequence[str]) -> d
     These are new state files of agents, and contents that are not what their filter stores.
     """
     changes = changes_between(scratch, start, scratch.line("write-tree"))
-    left = dict.fromkeys((change.path for change, _ in filtered_changes(scratch, start, changes)), BY_FILTER)
+    left = dict.fromkeys(filtered_findings(scratch, start, changes), BY_FILTER)
     left |= dict.fromkeys(sorted(own_state((each.path for each in changes if each.is_new), state_files)), STATE)
     made = {each.blob for each in changes if each.path in left}
     moved = [each.path for each in changes if each.is_removal and each.was in made]

@@ -16,7 +16,7 @@ from pathlib import Path
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import Finding, names_of, sentence
 from accord.core.frozen import Frozen
-from accord.git.filters import filtered_content, filters_of
+from accord.git.filters import filtered_content, filters_of, pointers_replaced
 from accord.git.patch_text import REBUILD_HINT, absolute_names, has_new_markers, header_names
 from accord.git.program import SUBMODULE, Git, join_nul, own_repository, split_nul
 
@@ -85,33 +85,31 @@ def filters_at(scratch: Git, start: str, paths: Sequence[str], changes: Iterable
         return found
 
 
-def filtered_findings(git: Git, before: str, changes: Sequence[Change]) -> Iterator[Finding]:
-    """Find changes with bytes where the commit before stores a pointer, an encrypted blob, or a filter's output."""
-    return (finding for _, finding in filtered_changes(git, before, changes, changes))
+def filtered_findings(git: Git, at: str, changes: Sequence[Change], own: Iterable[Change] = ()) -> dict[str, Finding]:
+    """Find changed files that a commit, or the attributes among ``own`` changes, would store in another form."""
+    left = [change for change in changes if change.leaves_file]
+    named = filters_at(git, at, [change.path for change in left], own)
+    return {
+        change.path: finding
+        for change, new, old in contents_of(git, left)
+        if (finding := filtered_content(change.path, new or b"", old, named.get(change.path, "")))
+    }
 
 
 def filtered_in(patch: bytes, directory: Path) -> list[Finding]:
-    """Find them in a patch that was made in the checkout of ``directory``; elsewhere, only in its new files."""
+    """Find them in a patch that was made in the checkout of ``directory``; elsewhere, as far as the patch tells."""
     checkout = Git(directory)
     head = checkout.commit_of("HEAD")
-    with own_repository(checkout if head else None) as own, suppress(AccordError):
-        if not head:
-            patch = b"".join(part for part in _FILES.split(patch) if _NEW_FILE.search(part))
-            head = _nameless(own, own.line("hash-object", "-t", "tree", "-w", "--stdin", data=b""))
-        start, tree = own_base(own, patch, head)
-        return list(filtered_findings(own, start, changes_between(own, start, tree))) if start else []
-    return []
-
-
-def filtered_changes(
-    git: Git, before: str, changes: Sequence[Change], attributes: Iterable[Change] = ()
-) -> Iterator[tuple[Change, Finding]]:
-    """Yield these changes, each with its finding, also by the attributes that changes bring."""
-    left = [change for change in changes if change.leaves_file]
-    filtered = filters_at(git, before, [change.path for change in left], attributes)
-    for change, new, old in contents_of(git, left):
-        if finding := filtered_content(change.path, new or b"", old, filtered.get(change.path, "")):
-            yield change, finding
+    asked = ("grep", "--quiet", "-F", "filter=", head, "--", "*.gitattributes")
+    if b"filter=" in patch or (head and checkout.attempt(*asked).returncode == 0):
+        with own_repository(checkout if head else None) as own, suppress(AccordError):
+            new = b"".join(part for part in _FILES.split(patch) if _NEW_FILE.search(part))
+            base = head or _nameless(own, own.line("hash-object", "-t", "tree", "-w", "--stdin", data=b""))
+            start, tree = own_base(own, patch if head else new, base)
+            changes = changes_between(own, start, tree) if start else []
+            if changes and (found := filtered_findings(own, start, changes, changes)):
+                return list(found.values())
+    return list(pointers_replaced(patch))
 
 
 def difference(git: Git, start: str, tree: str, changes: Sequence[Change]) -> bytes:

@@ -323,7 +323,7 @@ class _Publisher(Frozen):
         checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
             ("changes-too-large", size_findings(git, before, commit, changes, self.work.limits)),
-            ("push-refused", filtered_findings(git, before, changes)),
+            ("push-refused", filtered_findings(git, before, changes, changes).values()),
             ("merge-unfinished", marker_findings(paths_with_new_markers(git, changes))),
         )
         for kind, findings in checks:

@@ -226,7 +226,7 @@ def _describe(
             *size_findings(git, before, after, changes, options.limits),
             *(escaping_links(git, before, head) if changes else ()),
             *secret_findings(git, changes, options.redact),
-            *filtered_findings(git, before, changes),
+            *filtered_findings(git, before, changes, changes).values(),
             *(finding for _, finding in unread_configs(config_reader(git, found.base))),
         ),
         audit=audit_changes(git, before, changes, patch, own=own),

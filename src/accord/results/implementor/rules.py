@@ -18,7 +18,6 @@ from accord.core.findings import Finding, Severity, warning
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_template, line_end_findings
-from accord.git.filters import pointers_replaced
 from accord.git.patch_text import header_names, marked_files, marker_findings, patch_findings
 from accord.git.patches import filtered_in
 from accord.git.steering import audit_paths
@@ -88,9 +87,8 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
 def findings_without_repository(result: ImplementorResult) -> list[Finding]:
     """Check a result that is not applied: the repository would tell which files steer agents, now the text does."""
     patch = result.patch or ""
-    found = [*implementor_findings(result), *_steering_findings(patch)]
-    filtered = filtered_in(patch.encode("utf-8", "surrogateescape"), Path.cwd()) if patch else []
-    return [*found, *(each for each in filtered if each not in found)]
+    filtered = filtered_in(patch.encode("utf-8", "surrogateescape"), Path.cwd())
+    return [*implementor_findings(result), *_steering_findings(patch), *filtered]
 
 
 def summary_findings(result: ImplementorResult) -> list[Finding]:
@@ -125,7 +123,6 @@ def _check_patch_text(patch: str) -> Iterator[Finding]:
     raw = patch.encode("utf-8", "surrogateescape")
     found = list(patch_findings(raw))
     yield from found
-    yield from pointers_replaced(raw)
     yield from marker_findings(marked_files(raw))
     wrong = 0 if found else recount(patch)[1]
     if wrong:
