@@ -435,7 +435,7 @@ def with_values(text: str, findings: list[Finding]) -> str:
 def test_a_thin_runner_that_is_skipped_as_a_whole_leaves_no_values() -> None:
     (finding,) = found(edited(THIN, ("    uses:", "    if: ${{ !inputs.skip }}\n    uses:")))
     assert (finding.code, finding.path) == ("output-unwired", "/on/workflow_call/outputs")
-    assert "The output `exit-code` is not `0` if the caller skips the run" in finding.message
+    assert "The output `exit-code` is not `0` in a skipped run" in finding.message
 
 
 def test_a_step_for_skipped_runs_may_set_the_same_outputs() -> None:

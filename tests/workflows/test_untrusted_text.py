@@ -140,7 +140,7 @@ def test_words_of_an_agent_are_an_error_with_any_event(events: str, head: str) -
         text = shown(events, f"steps.made.outputs.{output}", head, AGENT)
         assert grade(text) == ["error"]
         ((_, finding),) = script_findings("a.yml", {"a.yml": workflow(text)})
-        assert "so text that an agent writes can run" in finding.message
+        assert "so text that outsiders or agents write can run" in finding.message
     assert grade(shown(events, "steps.made.outputs.exit-code", head, AGENT)) == []
 
 

@@ -160,8 +160,7 @@ def _permissions(workflow: Workflow, places: Mapping[str, Place]) -> Iterator[_F
     if writers:
         named = ", ".join(f"`{job_id}`" for job_id in writers)
         why = "declares some of its own" if own else "may write, or calls a workflow that may"
-        message = f"Permissions are not declared, because {named} {why}."
-        yield None, Fix(message, "/jobs")
+        yield None, Fix(f"Permissions are not declared, because {named} {why}.", "/jobs")
         return
     at = places["/jobs"].key
     yield Edit(at, at, "permissions:\n  contents: read\n\n"), Fix("Declared `contents: read`.", "/permissions")

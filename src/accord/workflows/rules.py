@@ -199,8 +199,7 @@ def _skip_findings(call: WorkflowCall, wiring: Wiring) -> Iterator[Finding]:
             message = f"The output `{name}` is never set: this condition is false unless the caller skips the run."
             found.setdefault(place, message)
         elif wanted and is_off and of_skipped not in (..., wanted, json.loads(wanted)):
-            message = f"The output `{name}` is not `{wanted}` if the caller skips the run. Set it, and the others."
-            found.setdefault(_OUTPUTS, message)
+            found.setdefault(_OUTPUTS, f"The output `{name}` is not `{wanted}` in a skipped run. Set such values.")
     yield from (Finding("output-unwired", found[place], place, hint=_skip_hint(call)) for place in found)
 
 

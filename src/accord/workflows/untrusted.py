@@ -30,11 +30,7 @@ class _Script(NamedTuple):
     is_surely_code: bool
 
 
-_WHOSE = {
-    Origin.OUTSIDERS: "outsiders choose", Origin.AGENT: "an agent writes",
-    Origin.WRITERS: "people with write access or callers choose",
-}  # fmt: skip
-
+_OF_OTHERS = Origin.OUTSIDERS | Origin.AGENT
 _READ = {"javascript": "process.env.{}", "pwsh": "$env:{}", "powershell": "$env:{}", "python": 'os.environ["{}"]'}
 """How languages other than those of Unix shells read a variable."""
 
@@ -90,22 +86,20 @@ def _findings(script: _Script, places: Sequence[RunPlace]) -> Iterator[Finding]:
             continue  # a literal of JavaScript
         references = parsed.yields if parsed else [("an unreadable expression",)]
         graded = [
-            (rank, ref, place)
+            (not origin & _OF_OTHERS, ref, place)
             for ref in references
             for place in places
-            for origin in [origin_of(place, f"${{{{ {'.'.join(ref)} }}}}")]
-            for rank, whose in enumerate(_WHOSE)
-            if whose in origin
+            if (origin := origin_of(place, f"${{{{ {'.'.join(ref)} }}}}")) & (_OF_OTHERS | Origin.WRITERS)
         ]
         if not graded:
             continue
-        rank, ref, place = min(graded, key=lambda each: each[:2])
+        is_of_writers, ref, place = min(graded, key=lambda each: each[:2])
         words = "_".join([part for part in ref if part not in {"*", "outputs"}][-2:])  # two, so that it is never PATH
         variable = _RESERVED.sub("EVENT_", re.sub(r"\W", "_", words).upper())
         read = _READ.get(script.language, '"${}"').format(variable)
         read = {"": f"JSON.parse({read})", "`": f"${{{read}}}"}.get(quote, read)
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {read}"
-        whose, is_of_writers = [*_WHOSE.values()][rank], rank == len(_WHOSE) - 1
+        whose = "people with write access or callers choose" if is_of_writers else "outsiders or agents write"
         shown = ".".join(ref).removesuffix(".*")
         message = f"`{shown}` is inserted into the script, so text that {whose} can run. Pass it as a variable."
         if place.steps[1:]:
