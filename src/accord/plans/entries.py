@@ -81,6 +81,26 @@ class ListEntry(Frozen):
                 names.append(f"{category}:{level or text.strip('*_`. ')}")
         return tuple(dict.fromkeys(filter(None, (name.strip(" `") for name in names))))
 
+    def as_task(self, name: str, text: str, place: str) -> SourceTask:
+        """Return the task that it is in ``place``, without what it waits for."""
+        return SourceTask(
+            name,
+            text,
+            self.line,
+            place,
+            section=self.section,
+            objective=text,
+            scope=tuple(dict.fromkeys((*paths_in(text), *self.scope()))),
+            out_of_scope=self.scope("out"),
+            criteria=self.criteria or (text,),
+            context=self.notes,
+            is_done=self.is_done,
+            number=self.number,
+            body=self.body,
+            labels=self.labels,
+            hint="Name its files in the entry, or below it in an entry such as `- Scope: src/export.py`.",
+        )
+
 
 def entries_of(markdown: str) -> list[ListEntry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons."""
@@ -222,20 +242,15 @@ _MOST_OF_RANGE = 200
 
 def references_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the ids and issues that texts name, such as T012, WP03, ``T001-T004`` and #12, each once."""
-    return tuple(dict.fromkeys(name for text in texts for name in _references(text)))
+    return tuple(
+        dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_names_of_range, text)) for text in texts))
+    )
 
 
-def _references(text: str) -> Iterator[str]:
-    place = 0
-    for span in _RANGE.finditer(text):
-        yield from _REFERENCE.findall(text[place : span.start()])
-        first, last, width = int(span[2]), int(span[3]), len(span[2])
-        if first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width:
-            yield from (f"{span[1]}{number:0{width}}" for number in range(first, last + 1))
-        else:
-            yield from _REFERENCE.findall(span.group())
-        place = span.end()
-    yield from _REFERENCE.findall(text[place:])
+def _names_of_range(span: re.Match[str]) -> str:
+    first, last, width = int(span[2]), int(span[3]), len(span[2])
+    is_range = first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width
+    return " ".join(f"{span[1]}{number:0{width}}" for number in range(first, last + 1)) if is_range else span[0]
 
 
 _EXTENSION_WORDS = """
@@ -308,8 +323,7 @@ def read_checklist(text: str, place: str) -> Source:
     spec = _SPEC.search(text)
     entries = [entry for entry in entries_of(text) if entry.text]
     names = _ids(entries)
-    begun = ("-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS))
-    known = {*names, *begun}
+    known = {"-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS)} | {*names}
     tasks = tuple(_task(entry, name, names, known, place) for entry, name in zip(entries, names, strict=True))
     return Source(spec[1] if spec else place, tasks, (*malformed_boxes(text, place),))
 
@@ -329,27 +343,10 @@ def _ids(entries: Sequence[ListEntry]) -> list[str]:
 
 
 def _task(entry: ListEntry, name: str, names: Sequence[str], known: Collection[str], place: str) -> SourceTask:
-    text = " ".join(entry.text.split())
-    waits = (*entry.fields.get("blockers", ()), *waited_for((text, *entry.notes), name, known))
+    task = entry.as_task(name, " ".join(entry.text.split()), place)
+    waits = (*entry.fields.get("blockers", ()), *waited_for((task.title, *entry.notes), name, known))
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))
-    return SourceTask(
-        name,
-        text,
-        entry.line,
-        place,
-        section=entry.section,
-        objective=text,
-        scope=tuple(dict.fromkeys((*paths_in(text), *entry.scope()))),
-        out_of_scope=entry.scope("out"),
-        criteria=entry.criteria or (text,),
-        context=entry.notes,
-        blockers=tuple(dict.fromkeys(blockers)),
-        is_done=entry.is_done,
-        number=entry.number,
-        body=entry.body,
-        labels=entry.labels,
-        hint="Name its files in the entry, or below it in an entry such as `- Scope: src/export.py`.",
-    )
+    return replace(task, blockers=tuple(dict.fromkeys(blockers)))
 
 
 def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -130,22 +130,12 @@ def _task(
     if not scope and _WHOLE_STRUCTURE.search(words):
         scope = tree
     text = " ".join(words.split())
-    task = SourceTask(
-        match[1],
-        text,
-        entry.line,
-        file,
+    task = replace(
+        entry.as_task(match[1], text, file),
         section=f"Phase {phase.number}: {phase.title}" if phase.number.isdecimal() else phase.title,
-        objective=text,
         scope=tuple(dict.fromkeys(scope or documents)),
-        out_of_scope=entry.scope("out"),
         criteria=(text, *entry.criteria),
-        context=entry.notes,
         blockers=references_in(entry.fields.get("blockers", ())),
-        is_done=entry.is_done,
-        number=entry.number,
-        body=entry.body,
-        labels=entry.labels,
         hint=f"Name its files at the end of the line, such as `{match[1]} … in src/export.py`.",
     )
     return task, "P" in tags
