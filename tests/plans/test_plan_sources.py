@@ -287,6 +287,10 @@ def test_a_mission_without_files_says_where_to_add_them(tmp_path: Path) -> None:
         "- [ ] Two in src/b.py\n  - blockedBy: [One]\n  - Priority: high",
         "- [ ] Two in src/b.py\n  - Deps: One. Priority: high",
         "- [ ] Two in src/b.py\n  - Depends on: One, Priority: high",
+        "- [ ] Two in src/b.py\n  - Depends on:\n    - One\n  - **Priority**:\n    - high",
+        "- [ ] Two in src/b.py\n  Priority: high\n  **Depends on:**\n  - One",
+        "- [ ] Two in src/b.py\n\n  Blocked by:\n\n  - [x] One\n\n  Labels:\n\n  - priority:high",
+        "- [ ] Two in src/b.py\n\n  Depends on: One\n\n  - Priority: high",
     ],
 )
 def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
@@ -295,6 +299,70 @@ def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
     two = found["two-in-src-b-py"]
     assert (two.title, two.blocked_by) == ("Two in src/b.py", ["one-in-src-a-py"])
     assert "priority:high" in two.labels
+
+
+BELOW = {
+    "a label": ("  - Scope:\n    - src/a.py\n    - b/c.py\n  - d/e.py", ["src/a.py", "b/c.py"], "d/e.py"),
+    "a bold label": ("  - **Files**:\n    1. src/a.py\n    2. `b/c d.py`", ["src/a.py", "b/c d.py"], ""),
+    "a paragraph": ("\n  **Files:**\n\n  - src/a.py\n\n  **Notes:**\n\n  - b/c.py", ["src/a.py"], "**Notes:**, b/c.py"),
+    "a line": ("  Files:\n  - [ ] src/a.py\n  - [x] b/c.py", ["src/a.py", "b/c.py"], ""),
+    "a text": ("  - Files:\n\n    src/a.py\n  - More", ["src/a.py"], "More"),
+    "labels of a label": ("  - Scope:\n    - In scope:\n      - src/a.py\n    - Out of scope: b.py", ["src/a.py"], ""),
+    "what it does with a file": ("  - Files:\n    - Create: src/a.py\n    - Test: b/c.py", ["src/a.py", "b/c.py"], ""),
+    "titles": (
+        "  - Files:\n    - **Back:**\n      - src/a.py\n        - See b/c.py",
+        ["src/a.py"],
+        "**Back:**, See b/c.py",
+    ),
+    "words": ("  - Files:\n    - src/a.py\n    - its tests", ["src/a.py"], "its tests"),
+}
+
+
+@pytest.mark.parametrize(("nested", "scope", "notes"), BELOW.values(), ids=BELOW)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_the_entries_below_a_label_are_its_value(
+    read: Callable[[str], Source], nested: str, scope: list[str], notes: str
+) -> None:
+    (task,) = read(f"- [ ] T001 Add it\n{nested}\n").tasks
+    assert (task.title.removeprefix("T001 "), [*task.scope], ", ".join(task.context)) == ("Add it", scope, notes)
+
+
+def test_criteria_below_their_label_are_read_whole() -> None:
+    nested = "  - Acceptance criteria:\n    - It works, scope: all of it\n      - by hand\n    - [ ] It is fast\n"
+    (task,) = todo(f"- [ ] Fix src/a.py\n{nested}").tasks
+    assert (task.criteria, task.context) == (("It works, scope: all of it", "It is fast"), ("by hand",))
+
+
+SPACED = {
+    "in backticks": (" in b/c.py\n  - Files: `My Docs/a.md`, `b d.py`", ["My Docs/a.md", "b d.py"]),
+    "in the title": (" in `src/my export.py` and b/c.py", ["src/my export.py"]),
+    "beside prose": (" in b/c.py\n  - Files: the parser in src/p.py and its tests, `a b.md`", ["src/p.py", "a b.md"]),
+    "beside a list": (" in b/c.py\n  - Files: src/cli and README.md, `a b.md`", ["src/cli", "README.md", "a b.md"]),
+    "beside a remark": (" in b/c.py\n  - Files: `a b.md`, src/lib (see d.md)", ["a b.md", "src/lib", "d.md"]),
+    "beside an order": (" in b/c.py, `src/a b.py`, from src/lib to a.py", ["src/a b.py", "src/lib", "a.py"]),
+    "beside a command": (" in b/c.py, `src/a b.py`. Run `bin/rspec a.rb`", ["src/a b.py"]),
+    "beside a done task": (" in b/c.py, `src/a b.py`\n- [x] T002 Do src/my export.py", ["src/a b.py"]),
+    "a path": (" in b/c.py\n  - Scope: src/my export.py", "src/my export.py"),
+    "a path with two": (" in b/c.py\n  - Scope: src/my export script.py", "src/my export script.py"),
+    "a folder": (" in b/c.py\n  - Scope: a.py, docs/user guide/", "docs/user guide/"),
+    "a path of a list": (" in b/c.py\n  - Files:\n    - crates/my docs/a.py", "crates/my docs/a.py"),
+    "a folder that is not known": (" in b/c.py\n  - Out of scope: a.py, crates/foo", "crates/foo"),
+    "a path in the title": (" in b/c.py and src/my export.py", "src/my export.py"),
+}
+
+
+@pytest.mark.parametrize(("written", "expected"), SPACED.values(), ids=SPACED)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_a_path_with_a_blank_is_read_in_backticks_and_else_refused(
+    read: Callable[[str], Source], written: str, expected: list[str] | str
+) -> None:
+    source = read(f"- [ ] T001 A{written}\n")
+    found = [(each.code, each.line, each.message) for _, each in source.findings]
+    if isinstance(expected, str):
+        assert found == [("path-unclear", 1, f"`{expected}` is not clearly one path.")]
+    else:
+        assert {*source.tasks[0].scope} - {"b/c.py"} == {*expected}
+        assert found == []
 
 
 WAITING = {

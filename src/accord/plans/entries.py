@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from itertools import chain, filterfalse, pairwise
-from operator import attrgetter
+from itertools import chain, filterfalse, pairwise, takewhile
+from operator import attrgetter, itemgetter
 
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
@@ -35,7 +35,7 @@ _APART = re.compile(r"[^:]*:[*_]*\s")
 """A word and a blank behind its colon; a label such as ``priority:high`` has none."""
 
 _SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
-_FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z_ -]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(\S.*)", re.DOTALL)
+_FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z_ -]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(.*)", re.DOTALL)
 _WORD_END = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
 _FIELDS = {
     "scope": "file, files, path, paths, scope, in scope, owned files, touches",
@@ -48,6 +48,7 @@ _FIELDS = {
     "id": "id",
 }
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
+_SCOPES = ("scope", "out")
 _LEVELS = {"priority": ("high", "medium", "low"), "complexity": ("trivial", "low", "medium", "high")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
@@ -66,8 +67,9 @@ class ListEntry(Frozen):
     body: str = ""
 
     def scope(self, name: str = "scope") -> tuple[str, ...]:
-        """Return the paths of a field; a whole field without a known path is one."""
-        return tuple(dict.fromkeys(path for text in self.fields.get(name, ()) for path in paths_in(text)))
+        """Return the paths of a field, each once."""
+        found = (paths_in(text, is_field=True) for text in self.fields.get(name, ()))
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -129,12 +131,28 @@ def entries_of(markdown: str) -> list[ListEntry]:
     return found
 
 
-def malformed_boxes(markdown: str, place: str) -> Iterator[tuple[str, Finding]]:
-    """Find the entries of lists in ``place`` whose brackets, without a link, miss a blank to be a box."""
+def list_findings(markdown: str, entries: Iterable[ListEntry], place: str) -> Iterator[tuple[str, Finding]]:
+    """Find brackets in ``place`` that, without a link, miss a blank to be a box, and unclear paths of open entries."""
     for item in list_items(read_blocks(markdown).leaves):
         if item.checked is None and (hit := _NO_BOX.fullmatch(item.text)):
             hint = f"Write `- [ ] {hit[1][:60]}`."
             yield place, Finding("box-malformed", "The brackets of an entry are not a box.", line=item.line, hint=hint)
+    for entry in (each for each in entries if not (each.is_done or each.body)):
+        scopes = [text for name in _SCOPES for text in entry.fields.get(name, ())]
+        for words in chain(_unclear_paths([entry.text]), _unclear_paths(scopes, is_field=True)):
+            message, hint = f"`{words}` is not clearly one path.", "Put each path in backticks: `src/my export.py`."
+            yield place, Finding("path-unclear", message, line=entry.line, hint=hint)
+
+
+def _unclear_paths(texts: Sequence[str], *, is_field: bool = False) -> Iterator[str]:
+    """Yield a folder before a file, as one path may be with its blank, and parts of fields from one to the other."""
+    plain = (span.text for text in texts for span in spans(text) if span.kind == "text")
+    for words in (part.split() for text in plain for part in _PARTS.split(text) if part.strip()):
+        for first, *rest in [words] if is_field else pairwise(words):
+            is_folder = "/" in first and first[-1].isalnum() and not paths_in(posixpath.basename(first))
+            is_end = (is_field and "/" in rest[-1]) or paths_in(rest[-1]) if rest else not paths_in(first)
+            if is_folder and is_end and (is_field or (paths_in(first) and "/" not in rest[-1])):
+                yield " ".join((first, *rest))
 
 
 def _without_struck(text: str) -> str:
@@ -147,14 +165,14 @@ def _without_fields(text: str, kept: int = 0) -> tuple[str, list[tuple[str, str]
     The first sentences that are ``kept`` state none.
     """
     lines, stated = list[str](), list[tuple[str, str]]()
-    for line in map(shown_text, text.splitlines()):
+    for place, line in enumerate(map(shown_text, text.splitlines()), 1):
         cuts = [(0, 0), *(hit.span() for hit in _SENTENCES.finditer(line)), (len(line), 0)]
         fields = [_fields_of(line[start:end]) for (_, start), (end, _) in pairwise(cuts)]
-        at = len(fields)
-        while at > kept and fields[at - 1]:
-            at -= 1
+        at = len(fields) - sum(1 for _ in takewhile(bool, reversed(fields[kept:])))
         if at > kept == 0 and (whole := _fields_of(line)):
             at, fields = 0, [whole]
+        if place < len(text.splitlines()) and not all(map(itemgetter(1), chain.from_iterable(fields[at:]))):
+            at = len(fields)  # the value of the label is on the next line
         lines.append(line[: cuts[at][0]])
         stated += chain.from_iterable(fields[at:])
         kept = 0
@@ -164,7 +182,7 @@ def _without_fields(text: str, kept: int = 0) -> tuple[str, list[tuple[str, str]
         inside = brackets[1] or brackets[2] or ""
         is_call = shown[brackets.start() - 1 : brackets.start()].strip() and not _UNLABELLED.match(inside)
         parts = (_UNLABELLED.sub("Depends on: ", part) for part in _SEPARATORS.split(inside))
-        fields = _fields_of(shown_text("".join(parts)))
+        fields = [each for each in _fields_of(shown_text("".join(parts))) if each[1]]
         if is_call or not fields or "id" in dict(fields):
             return brackets[0]
         stated.extend(fields)
@@ -174,7 +192,7 @@ def _without_fields(text: str, kept: int = 0) -> tuple[str, list[tuple[str, str]
 
 
 def _fields_of(text: str) -> list[tuple[str, str]]:
-    """Return the name and the value of each field of a text; one that is a list may have others behind its commas."""
+    """Return the name and the value of each field; a list may have others behind its commas, and a label no value."""
     found: list[tuple[str, list[str]]] = []
     parts = _SEPARATORS.split(text)
     for separator, part in zip(["", *parts[1::2]], parts[::2], strict=True):
@@ -182,7 +200,7 @@ def _fields_of(text: str) -> list[tuple[str, str]]:
         word = _WORD_END.sub(" ", named[1]).strip().lower() if named else ""
         is_text = bool(found) and (found[-1][0] == "criteria" or not _APART.match(part))
         if named and word in _FIELD_OF and not is_text:
-            value = f"{named[1].strip()}: {named[2]}" if word in ("test", "verify") else named[2]
+            value = f"{named[1].strip()}: {named[2]}" if named[2] and word in ("test", "verify") else named[2]
             found.append((_FIELD_OF[word], [value]))
         elif found:
             found[-1][1].extend((separator, part))
@@ -192,17 +210,29 @@ def _fields_of(text: str) -> list[tuple[str, str]]:
 
 
 def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]) -> ListEntry:
-    """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body."""
-    template = _TEMPLATE.search(below)
-    head = below[: template.start()] if template else below
-    body = below[template.start() :].rstrip() if template else ""
-    listed = list_items(read_blocks(head).leaves)
-    texts = [(item.text, item.checked) for item in listed]
-    texts = texts or [(" ".join(part.split()), None) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
+    """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body.
+
+    The entries below a label without a value are its value. An entry is a level above its further paragraphs.
+    """
+    start = template.start() if (template := _TEMPLATE.search(below)) else len(below)
+    head, body = below[:start], below[start:].rstrip()
+    blocks = [one for one in read_blocks(head).leaves if one.texts and all(each.kind != "quote" for each in one.around)]
+    checks = {item.line: item.checked for item in list_items(blocks)}
+    rows = [(shown_text(" | ".join(one.texts)), one.level, one.first + 1) for one in blocks]
+    texts = [(text, level - (line in checks), checks.get(line)) for text, level, line in rows if checks]
+    texts = texts or [(" ".join(part.split()), 1, None) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
     fields: dict[str, list[str]] = {}
-    found = [*stated]
-    for text, checked in texts:
+    found, labels = [*stated], [("", 0), *((name, 1) for name, value in stated if not value)]
+    for text, level, checked in texts:
+        labels = [each for each in labels if each[1] < level]
+        label, _ = labels[-1]
         note, more = _without_fields(_without_struck(text)) if checked is None else ("", [("criteria", text)])
+        name = next((name for name, value in more[-1:] if not value), "")
+        if label and (label not in _SCOPES or dict(more).keys().isdisjoint(_SCOPES)):
+            is_read = label not in _SCOPES or bool(paths_in(text, is_field=True))
+            name = "" if is_read or not text.rstrip("*_").endswith(":") else label
+            note, more = "" if is_read else text, [(label, text)]
+        labels.append((name, level))
         found += [*more, ("notes", note)]
     for name, value in found:
         fields.setdefault(name, []).append(_without_struck(value))
@@ -268,22 +298,26 @@ _EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
 FOLDERS = frozenset(_FOLDER_WORDS.split())
 _NAMES = ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
 _WORD = re.compile(r"[^\s,;|]+")
-_CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$#-]+(?:/[\w.@+~*?\[\]{}()$#-]*)*", re.UNICODE)
+_CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$# -]+(?:/[\w.@+~*?\[\]{}()$# -]*)*", re.UNICODE)
+_WITH_BLANK = re.compile(r"(?!\./|(?:\S*/)?\.?bin/)\S*/[^\s./]+(?: +[^\s/-][^\s/]*)*\.\w+")
+_PARTS = re.compile(r"[,;()\u2013\u2014]|:\s|\s(?:and|or|and/or|&|\+|-)\s")
 _PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
 _LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
 
 
-def paths_in(text: str, folders: frozenset[str] = frozenset()) -> tuple[str, ...]:
+def paths_in(text: str, folders: frozenset[str] = frozenset(), *, is_field: bool = False) -> tuple[str, ...]:
     """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
 
-    In backticks, anything with a slash or a known extension is a path. Elsewhere a slash may also mean "or", so that
-    the word must end as a file does, or begin with a known folder.
+    In backticks, anything with a slash or a known extension is a path; with blanks, unless the text ``is_field``, only
+    a file in a folder. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
+    known folder.
     """
     found: list[str] = []
     for span in spans(_without_struck(text)):
         if span.kind == "code":
-            if path := _as_path(span.text.strip("`").strip(), folders, is_code=True):
-                found.append(path)
+            code = span.text.strip("`").strip()
+            is_path = is_field or " " not in code or _WITH_BLANK.fullmatch(code)
+            found += [path] if is_path and (path := _as_path(code, folders, is_code=True)) else []
         elif span.kind != "comment":
             words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
             found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
@@ -325,7 +359,7 @@ def read_checklist(text: str, place: str) -> Source:
     names = _ids(entries)
     known = {"-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS)} | {*names}
     tasks = tuple(_task(entry, name, names, known, place) for entry, name in zip(entries, names, strict=True))
-    return Source(spec[1] if spec else place, tasks, (*malformed_boxes(text, place),))
+    return Source(spec[1] if spec else place, tasks, (*list_findings(text, entries, place),))
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:

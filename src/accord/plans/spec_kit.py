@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.plans.entries import FOLDERS, ListEntry, entries_of, malformed_boxes, paths_in, references_in, waited_for
+from accord.plans.entries import FOLDERS, ListEntry, entries_of, list_findings, paths_in, references_in, waited_for
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
 
@@ -64,11 +64,11 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     spec = posixpath.join(folder, "spec.md") if "spec.md" in beside else file
     tree = _tree_of(beside.get("plan.md", ""))
     phases = _phases(text)
-    findings = [*malformed_boxes(text, file)]
     placed = [
         (entry, next(phase for line, phase in reversed(phases) if line <= entry.line), _TASK.fullmatch(entry.text))
         for entry in entries_of(text)
     ]
+    findings = [*list_findings(text, (entry for entry, _, match in placed if match), file)]
     with_tasks = {id(phase) for _, phase, match in placed if match}
     known = {match[1] for _, _, match in placed if match}
     for entry, phase, match in placed:
