@@ -272,12 +272,10 @@ _MOST_OF_RANGE = 200
 
 def references_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the ids and issues that texts name, such as T012, WP03, ``T001-T004`` and #12, each once."""
-    return tuple(
-        dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_names_of_range, text)) for text in texts))
-    )
+    return tuple(dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_range_ids, text)) for text in texts)))
 
 
-def _names_of_range(span: re.Match[str]) -> str:
+def _range_ids(span: re.Match[str]) -> str:
     first, last, width = int(span[2]), int(span[3]), len(span[2])
     is_range = first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width
     return " ".join(f"{span[1]}{number:0{width}}" for number in range(first, last + 1)) if is_range else span[0]
