@@ -161,15 +161,18 @@ def test_work_in_progress_goes_on_under_the_prefix_that_it_began_with(
     assert len(stage.get(f"/repos/{stage.repository}/pulls", state="all")) == 1
 
 
-def test_open_work_goes_on_where_it_is_though_the_new_prefix_has_a_branch_in_its_way(stage: Stage, tree: Path) -> None:
+@pytest.mark.parametrize(("prefix", "other"), [("bots/accord", "bots"), ("accord", "accord/1-2/x")])
+def test_open_work_goes_on_where_it_is_though_a_branch_is_in_the_way_of_the_next_name(
+    stage: Stage, tree: Path, prefix: str, other: str
+) -> None:
     first, second = work(tree, "a = 2\n"), work(tree, "b = 2\n", "src/b.py")
     apply(stage, first)
-    git(tree, "push", "-q", "origin", "HEAD:refs/heads/bots")
-    configure(tree, "branch_prefix: bots/accord\n")
+    git(tree, "push", "-q", "origin", f"HEAD:refs/heads/{other}")
+    configure(tree, f"branch_prefix: {prefix}\n")
     assert apply(stage, second).details["revision"]["branch"] == "accord/1"
     end_pull(stage, 2, "closed")
     refused = apply(stage, work(tree, "c = 2\n", "src/c.py"))
-    assert (refused.outcome, "`bots` is in the way" in str(refused.error)) == (Outcome.REFUSED, True)
+    assert (refused.outcome, f"`{other}` is in the way" in str(refused.error)) == (Outcome.REFUSED, True)
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,10 @@ def read_branch(
     prefixes = (*_earlier_prefixes(github, names, item, identity, prefix), prefix)
     lines: list[list[CommitBranch]] = []
     for each in prefixes:
+        lines.append([])
         try:
-            lines.append([*_read_places(github, git, heads, patch, item, token, base, each)])
+            for place in _read_places(github, git, heads, patch, item, token, base, each):
+                lines[-1].append(place)
         except Refused:  # a branch is in the way of this name, which open work under an earlier one does not need
             if not any(each.is_open for line in lines for each in line):
                 raise
