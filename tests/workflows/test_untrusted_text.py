@@ -153,10 +153,43 @@ def test_each_output_with_words_of_an_agent_is_known_by_its_declaration() -> Non
     step = AGENT.replace("openai/codex-action", "accord-ci/accord/actions/run-agent")
     assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=step))] == words
     assert [name for name in names if grade(shown("push", f"needs.run.outputs.{name}") + CALL)] == words
-    own = "      - id: made\n        run: ./count.sh\n"
-    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=own))] == []
-    beside = own + "      - run: codex exec - < prompt.md\n"
-    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=beside))] == words
+    passed_on = AGENT.replace("openai/codex-action", "accord-ci/accord/actions/publish-run")
+    assert [name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=passed_on))] == words
+
+
+COMMON = {"agent-model", "run-warnings", "attempts"}
+
+
+@pytest.mark.parametrize(
+    ("before", "is_by_name"),
+    [
+        ("      - id: made\n        run: ./count.sh\n", False),
+        ("      - id: made\n        run: ./count.sh\n      - run: codex exec - < prompt.md\n", True),
+        (f"      - id: made\n        uses: some/retry@{SHA}\n", True),
+        ("      - id: made\n        uses: ./wrapper\n", True),
+    ],
+)
+def test_an_output_of_another_step_is_an_agents_only_by_a_name_that_no_other_has(before: str, is_by_name: bool) -> None:
+    names = RunOutputs().as_outputs()
+    found = {name for name in names if grade(shown("push", f"steps.made.outputs.{name}", before=before))}
+    expected = {"final-message", "final-message-summary", "error-summary", "error-evidence", "llm-completed-tasks"}
+    assert found == ({*expected, "result-json"} if is_by_name else set())
+
+
+@pytest.mark.parametrize(
+    ("called", "is_runner"),
+    [
+        (f"accord-ci/accord/.github/workflows/reusable-codex-run.yml@{SHA}", True),
+        ("./.github/workflows/reusable-agent-run.yml", True),
+        (f"some/builds/.github/workflows/build.yml@{SHA}", False), ("./.github/workflows/reusable-test-run.yml", False),
+    ],
+)  # fmt: skip
+def test_a_called_workflow_gives_an_agents_words_by_common_names_only_if_it_runs_agents(
+    called: str, is_runner: bool
+) -> None:
+    call, names = f"  run: {{uses: {called}}}\n", {*COMMON, "error-evidence"}
+    found = {name for name in names if grade(shown("push", f"needs.run.outputs.{name}") + call) == ["error"]}
+    assert found == (names if is_runner else names - COMMON)
 
 
 def test_a_comment_on_a_writers_issue_is_text_of_outsiders() -> None:

@@ -146,8 +146,14 @@ class Classification(BaseModel):
     cause: str = ""  # a key of ``accord.runner.causes.CAUSES``
 
 
-_AgentText = Annotated[str, "agent"]
-"""The type of an output that holds words of the agent or of its program."""
+class AgentText(Frozen):
+    """Mark an output that holds words of the agent or of its program."""
+
+    has_common_name: bool = False  # steps without an agent may have an output of this name
+
+
+_AgentText = Annotated[str, AgentText()]
+_CommonAgentText = Annotated[str, AgentText(has_common_name=True)]
 
 
 class RunOutputs(BaseModel):
@@ -181,16 +187,16 @@ class RunOutputs(BaseModel):
     llm_has_completions: str = Field("false", description="true when at least one task is completed.")
     llm_attempts: str = Field("", description="JSON array: provider, outcome, reason and ms of each attempt.")
     agent_name: str = Field("", description="Name of the agent in the registry.")
-    agent_model: _AgentText = Field("", description="Model that the agent used.")
+    agent_model: _CommonAgentText = Field("", description="Model that the agent used.")
     tokens_input: str = Field("", description="Input tokens of all requests.")
     tokens_output: str = Field("", description="Output tokens of all requests.")
     cost_usd: str = Field("", description="The cost that the agent reported, in US dollars.")
     duration_seconds: str = Field("", description="Duration of the agent's run in seconds.")
     retry_after_seconds: str = Field("", description="Wait before a retry that the provider or the agent named.")
     error_evidence: _AgentText = Field("", description="JSON with the rule, source and line that decided the category.")
-    run_warnings: _AgentText = Field("", description="JSON array of problems that did not fail the run.")
+    run_warnings: _CommonAgentText = Field("", description="JSON array of problems that did not fail the run.")
     result_json: _AgentText = Field("", description="Structured result of the agent.")
-    attempts: _AgentText = Field(
+    attempts: _CommonAgentText = Field(
         "", description="JSON array: agent, turn, outcome, findings, fixes, seconds and cost of each attempt."
     )
     capability_id: str = Field("", description="Capability that the run exercised.")

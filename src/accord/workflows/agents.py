@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from accord.agents.registry import AgentAction, Registry, shipped_registry
-from accord.runner.models import RunOutputs
+from accord.runner.models import AgentText, RunOutputs
 from accord.workflows.commands import commands_of, program_of, started_commands
 from accord.workflows.expressions import Reference, embedded_expressions, parse
 from accord.workflows.models import Job, Step, Workflow
@@ -18,10 +18,24 @@ _RUN_AGENT = re.compile(r"(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent", re.IGNOR
 _OF_RUN = AgentAction(outputs=["run-dir"])
 """Our own action."""
 
-_WORDS = {str(field.alias) for field in RunOutputs.model_fields.values() if field.metadata} | {"structured_output"}
-"""Outputs of runners and of actions that hold an agent's words."""
+_GIVES_RUN = re.compile(
+    r"(?:\.|\$|[\w.-]+/[\w.-]+)/(?:actions/publish-run|\.github/workflows/reusable-(?P<agent>[\w-]+)-run\.yml)",
+    re.IGNORECASE,
+)
+"""Our action and workflows that pass the outputs of a run on."""
 
-_VALUES = RunOutputs().as_outputs().keys() - _WORDS
+_TEXTS = {
+    str(field.alias): mark
+    for field in RunOutputs.model_fields.values()
+    for mark in field.metadata
+    if isinstance(mark, AgentText)
+}
+"""Outputs of runners that hold an agent's words."""
+
+_VALUES = RunOutputs().as_outputs().keys() - _TEXTS
+
+_WORDS = {name for name, mark in _TEXTS.items() if not mark.has_common_name} | {"structured_output"}
+"""Outputs of any step or job that hold an agent's words, by their names alone."""
 
 COMMAND_INPUTS = frozenset({"script", "command", "commands", "cmd", "run", "runcmd"})
 """Inputs of actions that usually are scripts."""
@@ -76,10 +90,15 @@ def shipped_agents() -> KnownAgents:
     return known_agents(shipped_registry())
 
 
-def gives_agent_text(step: Step | None, output: str) -> bool:
-    """Return whether an output of a step, or of a job without one, holds words of an agent."""
-    action = shipped_agents().action(step) if step else None
-    return output in _WORDS or (action is not None and output not in {*action.outputs, *_VALUES})
+def gives_agent_text(giver: Step | Job, output: str) -> bool:
+    """Return whether an output of a step, or of a job that calls a workflow, holds words of an agent."""
+    if output in _WORDS:
+        return True
+    if isinstance(giver, Step) and (action := shipped_agents().action(giver)):
+        return output not in {*action.outputs, *_VALUES}
+    name = action_name(giver) if isinstance(giver, Step) else giver.uses.partition("@")[0]
+    at = _GIVES_RUN.fullmatch(name) if output in _TEXTS else None
+    return at is not None and (at["agent"] or "agent") in {"agent", *shipped_registry().agents}
 
 
 def agent_steps(workflow: Workflow, job: Job, known: KnownAgents) -> Iterator[Step]:

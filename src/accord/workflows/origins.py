@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from accord.workflows.agents import agent_steps, gives_agent_text, shipped_agents
 from accord.workflows.expressions import Reference, embedded_expressions, parse
-from accord.workflows.models import Input, Step, Workflow
+from accord.workflows.models import Input, Job, Step, Workflow
 from accord.workflows.trust import CALLED, OUTSIDERS, Actor, RunPlace, has_part
 
 
@@ -219,7 +219,7 @@ def _of_job(at: RunPlace, name: str, output: str) -> Origin | list[_Source]:
     values = _with_lower_keys(job.outputs) if job else {}
     if output in values:
         return [_Source(replace(at, job_id=job_id, step=None), str(values[output]))]
-    if gives_agent_text(None, output):
+    if gives_agent_text(job or Job(), output):
         return Origin.AGENT | _CODE
     return _CODE if _NAMED_HEAD.search(output) else _OWN
 
