@@ -101,7 +101,8 @@ def test_a_part_is_there_if_its_label_has_a_text(parts: dict[str, str], line: st
     for missing in parts:
         assert check(text()) == [(CODES[missing], "error")], missing
     unseen = ("<!-- x -->", "&nbsp;", "<span></span>", "&#8203;", "<br>", "?", "`...`", "\u3164")
-    for name, placeholder in product(parts, ("", "none", "TBD", "<which one>", *unseen)):
+    in_code = ("`<...>`", "`{}`", "`[]`", "TBD `=>`")
+    for name, placeholder in product(parts, ("", "none", "TBD", "<which one>", *unseen, *in_code)):
         missing = ""
         if name != "Type":
             assert check(text(**{name: placeholder})) == [(CODES[name], "error")], (name, placeholder)

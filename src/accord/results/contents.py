@@ -11,9 +11,11 @@ from accord.text.blocks import read_blocks
 from accord.text.outline import code_of, seen_text
 
 _LETTER = re.compile(r"\w")
-_CODE = re.compile(r"`[^`\w]+`")
-_SIGNS = re.compile(r"[`\s.?\u2026_-]*[^`\w\s.?\u2026_-]\W*")
-"""Signs that are a text in code, such as ``>=``; dots, dashes and question marks are places for one."""
+_CODE = re.compile(r"`[^`]+`")
+_SIGN = re.compile(r"[^`\w\s.?\u2026_-]")
+"""A sign that is a text in code, such as ``>=``; dots, dashes and question marks are places for one."""
+
+_EMPTY_PAIR = re.compile(r"(?<![\[({<])[\[({<]+[\s.?\u2026_]*[\])}>]+")
 
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}"
 """Two letters of a script without spaces between words: about one word."""
@@ -121,8 +123,12 @@ _DENIAL = re.compile(r"\b(?:no|none|not|nothing)\b", re.IGNORECASE)
 def says_something(text: str) -> bool:
     """Return whether a text is more than a placeholder, a word such as none, or the text of a template."""
     seen = seen_text(text)
+    if not is_nothing(seen):
+        return True
+    if any(map(str.isalnum, seen)):
+        return False
     fences = (code for block in read_blocks(text).leaves if block.kind == "fence" for code in code_of(block))
-    return not is_nothing(seen) or any(map(_SIGNS.fullmatch, chain(_CODE.findall(seen), fences)))
+    return any(_SIGN.search(_EMPTY_PAIR.sub("", code)) for code in chain(_CODE.findall(seen), fences))
 
 
 def word_count(text: str) -> int:
