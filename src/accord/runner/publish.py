@@ -318,7 +318,6 @@ class _Publisher(Frozen):
         """Return the result of a push before it is done. Raises NotPublished for what must not be pushed."""
         git = self.git
         changes = own_changes(git, before, commit)
-        refuse_secrets(git, changes, self.work.redact.values)
         links = escaping_links(git, before, commit)
         checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
@@ -329,6 +328,7 @@ class _Publisher(Frozen):
         for kind, findings in checks:
             for finding in findings:
                 raise NotPublished(kind, finding.message, hint=finding.hint)
+        refuse_secrets(git, changes, self.work.redact.values)
         published = self._result_of(before, commit, changes)
         if published.steering and not self.work.allows_steering:
             hint = "Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`."
