@@ -71,6 +71,7 @@ def test_the_code_of_the_command_stays_where_its_report_fails_too(accord: Accord
     for arguments, code in ((["apply", accord.file("broken.json", "{}")], 1), (["apply", "x", "--run-key", "#"], 2)):
         ended = accord(*arguments, "--format", "json")
         assert (ended.code, "error" in ended.document or ended.document["findings"] != []) == (code, True), ended.err
+        assert "Cannot write the outputs of this step to" in ended.err
 
 
 @pytest.mark.parametrize(

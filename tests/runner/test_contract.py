@@ -37,6 +37,12 @@ def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, 
     assert reason in checked.warnings[0]
 
 
+def test_a_result_in_a_fence_may_have_a_decimal_number() -> None:
+    schema = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+    checked = check_result(schema, "", None, 'Here it is:\n```json\n{"score": 0.80}\n```')
+    assert (checked.value, checked.warnings) == ({"score": 0.8}, ())
+
+
 UNREADABLE = {
     "deep": (SCHEMA, "[" * 900 + "]" * 900),
     "half as deep": ({}, "[" * 450 + "]" * 450),

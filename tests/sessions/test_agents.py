@@ -281,6 +281,19 @@ def test_a_failed_review_opens_completed_tasks_again_and_leads_the_session_back(
     assert status_of(read_session(folder)).retry_counts.keys() == {opened[0]}
 
 
+def test_a_failed_final_review_that_names_a_task_is_needed_again_after_that_task_passes(tmp_path: Path) -> None:
+    texts = {"tasks.yaml": done(), "outputs.jsonl": ALL_REVIEWED}
+    folder = make_session(tmp_path, "INTEGRATE", mode="full", user_decisions=GATES, texts=texts)
+    following = {"recommended_agent": "Coder", "recommended_task_id": "T-002", "reason": "Fix it."}
+    failed = AgentOutput.model_validate(agent_output(status="FAIL", next=following))
+    assert apply_output(writer(folder), "meta", "Reviewer", failed).summary[0] == "T-002 implemented"
+    later = clock()
+    later.sleep(120)
+    assert apply_output(writer(folder, later), "T-002", "Reviewer", WORK).summary == ["T-002 completed"]
+    with pytest.raises(BrokenContract, match="final review"):
+        advance(writer(folder), "INTEGRATE", role="Orchestrator")
+
+
 def test_a_failed_review_names_the_broken_file_that_keeps_the_session_from_its_tasks(tmp_path: Path) -> None:
     texts = {"tasks.yaml": done(), "spec.md": "# Nothing"}
     folder = make_session(tmp_path, "RELEASE", mode="full", user_decisions=SINGLE, texts=texts)

@@ -196,6 +196,7 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
     if lost := write_error():
         failures.append(f"Cannot write the report to stdout: {lost.strerror or lost}.")
     if failures:
+        printed.has_outputs = True  # the outcome is that of the command
         hint = (
             "Free some space or set another file, and run the same command again: what is done is found, not repeated."
         )
@@ -251,7 +252,8 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
 
     if is_step():
         if not printed.has_outputs:
-            leave_outputs({"outcome": outcome, "ok": "false"})
+            with click.Context(accord, obj=printed):
+                leave_outputs({"outcome": outcome, "ok": "false"})
         name = next((word for word in args if word in COMMANDS), "")
         report_error(f"accord {name}".rstrip(), error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:

@@ -1,4 +1,4 @@
-"""The module ``re`` with patterns that are compiled at their first use: a command needs a third of those it imports."""
+"""The module ``re`` with patterns that are compiled at their first use: most commands use few of those they import."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ class _LazyPattern:
         self.pattern, self._given = given[0], given
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copy asks for them before there is a pattern
+            raise AttributeError(name)
         self.__dict__[name] = found = getattr(re.compile(*self._given), name)
         return found
 

@@ -88,6 +88,8 @@ class ReviewRecord:
         elif is_meta:
             change = self.passed_meta.update if _result(output) == "OK" else self.passed_meta.difference_update
             change((output.agent, *output.waived_reviews))
+        elif output.status != DISPATCHED and _result(output) != "OK":  # also of a review of all that names a task
+            self.passed_meta.discard(output.agent)
         if output.has_code or (is_meta and output.needs_review):
             self.passed_meta.discard("Reviewer")
         if is_meta:
