@@ -58,19 +58,6 @@ def test_sanitised_text_is_not_changed_again(text: str) -> None:
     assert clean(once.text) == Sanitised(once.text, {})
 
 
-PLAIN = """a B 1 é . : / - _ * ** ! ? ' " ( ) , ` # ## www http fixes GH GH- issues/ by a.b e.g. a-b x.y"""
-BLANKS = [" ", "\n", "\n\n", "\n- ", "\n1. ", "\n  * [ ] ", "\n# ", "fixes GH-1", "/pull/1", "\n/merge", "www.a.b"]
-PLAIN_TEXT = st.lists(st.sampled_from([*PLAIN.split(), *BLANKS]), max_size=12).map("".join)
-
-
-@pytest.mark.slow
-@SETTLED
-@given(PLAIN_TEXT)
-def test_a_plain_text_stays_only_where_it_does_above_one_that_is_read_whole(text: str) -> None:
-    whole = f"{text}\n\n~~a~~"
-    assert (clean(text) == Sanitised(text, {})) is (clean(whole) == Sanitised(whole, {}))
-
-
 @pytest.mark.slow
 @SETTLED
 @given(RUBBLE)
