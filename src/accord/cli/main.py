@@ -183,7 +183,8 @@ def main(args: list[str] | None = None) -> None:
     except click.Abort:
         code = Stopped.exit_code
     except Exception as error:
-        code = _report_error(to_accord_error(error), args, printed)
+        with click.Context(accord, obj=printed):
+            code = _report_error(to_accord_error(error), args, printed)
     finally:
         if debug := sys.modules.get("accord.cli.debug"):
             debug.stop_log()
@@ -252,8 +253,7 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
 
     if is_step():
         if not printed.has_outputs:
-            with click.Context(accord, obj=printed):
-                leave_outputs({"outcome": outcome, "ok": "false"})
+            leave_outputs({"outcome": outcome, "ok": "false"})
         name = next((word for word in args if word in COMMANDS), "")
         report_error(f"accord {name}".rstrip(), error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
