@@ -95,6 +95,8 @@ MAY_PUSH = [
     *("npm ci && npm publish", "python release.py", "python - < x.py", "python -m release", "python -c 'x()'", "just"),
     *("npx lerna version", "mvn release:prepare", "pipx run commitizen bump", "uv run release.py", "$RELEASE"),
     *("if true; then sudo make; fi", "echo x | bash", "x=$(./next.sh)", "codex exec - < prompt.md"),
+    *(r"git \\\n push origin main", "git $CMD", "git sync", "git -C docs sync", "git --no-pager sync"),
+    "git config --get-all http.https://github.com/.extraheader",
 ]
 
 
@@ -119,7 +121,8 @@ def test_a_checkout_whose_token_may_be_used_later_keeps_it(later: str) -> None:
         *(
             f'run: "{script}"'
             for script in ("python -m pip install -e .", "python -m pytest tests", "npm ci && npm test",
-                "uv sync && uv run pytest -q", "git diff --exit-code", "timeout 5m cargo test", "npx ruff check .")
+                "uv sync && uv run pytest -q", "git diff --exit-code", "timeout 5m cargo test", "npx ruff check .",
+                r"git \\\n diff && git --no-pager log -1", "git add -N . && git status", "git config user.name me")
         ),
         *(JAVASCRIPT % script for script in ("core.info('executed on github')", "require('fs'); /a/.exec(b)")),
         "uses: actions/setup-node@" + OTHER,

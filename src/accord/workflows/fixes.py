@@ -45,6 +45,7 @@ _REMOTE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?P<path>/[^@]*)?@(?P<ref>
 _USES_TOKEN = re.compile(
     r"\bgit\b[^\n]*\b(?:push|fetch|pull|submodule|lfs|ls-remote|clone|remote)\b|(?<!\.)\bexec\b|child_process"
     r"|\b(?:require|import)\b(?!\(['\"](?:node:)?\w+['\"]\))"
+    r"|extraheader"
 )
 """A script uses git with a token or, in JavaScript, may start another program that does."""
 
@@ -54,7 +55,10 @@ _WITH_TOKEN = re.compile(r"GITHUB_TOKEN|github\.token|github-script@", re.IGNORE
 _READING = {
     *PLAIN_COMMANDS, "mypy", "pytest", "ruff", "cargo build", "cargo test", "go build", "go test", "npm ci",
     "npm install", "npm test", "pip install", "python -m", "python3 -m", "uv pip", "uv run", "uv sync",
-} - {"gh"}  # fmt: skip
+    "git --version", "git add", "git blame", "git branch", "git cat-file", "git config", "git describe", "git diff",
+    "git grep", "git log", "git ls-files", "git ls-tree", "git merge-base", "git rev-list", "git rev-parse",
+    "git shortlog", "git show", "git status",
+} - {"gh", "git"}  # fmt: skip
 """Programs, some with their first word, that do not use git with a token: they read, install, build and test."""
 
 _READING_ACTIONS = (
@@ -142,7 +146,8 @@ def _checkouts(text: str, workflow: Workflow, places: Mapping[str, Place]) -> It
 def _token_user(steps: Sequence[Step]) -> str:
     """Return which of these steps may use git with the token; empty if none does."""
     for step in steps:
-        programs = (words[:2] for words in commands_of(step.run) if not words[0][:1].isdigit())
+        commands = ([word for word in words if word != "--no-pager"] for words in commands_of(step.run))
+        programs = (words[:2] for words in commands if words and not words[0][:1].isdigit())
         starts_other = any(words[0] not in _READING and " ".join(words) not in _READING for words in programs)
         if starts_other or any(map(_USES_TOKEN.search, step.script_texts)):
             return "a later script"
