@@ -391,10 +391,17 @@ def test_a_sentence_about_a_task_names_what_it_waits_for(read: Callable[[str], S
     [
         *(" after the release", "\n  - Requires Python3 and the weather", "\n  - Not blocked by T001"),
         *("\n  - T003 depends on T001", "\n  - After T002, the rows are sorted", " after #7"),
+        *(". Drop what requires T001 in src/c.py", "\n  - After T001 is planned, revisit", ". After T001's end, stop"),
     ],
 )
 def test_other_sentences_make_no_task_wait(stated: str) -> None:
     assert blockers(todo(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n"))["T002"] == []
+
+
+def test_a_sentence_names_a_range_of_tasks() -> None:
+    tasks = "- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py\n"
+    found = blockers(todo(f"{tasks}- [ ] T003 C in src/c.py. Depends on T001 to T002.\n"))
+    assert found["T003"] == ["T001", "T002"]
 
 
 @pytest.mark.parametrize(

@@ -242,24 +242,26 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]
 
 _CLAUSES = re.compile(r"[.;!?]\s+")
 _WAITING = re.compile(
-    rf"\b{_WAITS}[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:#?[A-Za-z]{{1,10}}-?\d{{1,6}}[a-z]?|#\d{{1,18}})\b"
-    r"(?:[\s*_`)\],&/.\u2013-]|\band\b)*)*)[^(:]*)",
+    rf"\b{_WAITS}[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:[\s*_`)\],&/.\u2013-]|\b(?:and|to|through)\b)*"
+    r"(?:#?[A-Za-z]{1,10}-?\d{1,6}[a-z]?|#\d{1,18})\b)*)[^(:]*)",
     re.IGNORECASE,
 )
+_NEXT_WORD = re.compile(r"(?:-|[\s*_`.&/'\"\u2019]*)[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
 
 
 def waited_for(texts: Iterable[str], own: str, known: Collection[str]) -> Iterator[str]:
     """Yield what the task ``own`` waits for by the sentences about it: ids and first words of ``known`` tasks.
 
-    A number counts where it is all that a sentence says, and so does the task itself.
+    They end a clause. A number counts where it is all that a sentence says, and so does the task itself.
     """
     for sentence in chain.from_iterable(map(_CLAUSES.split, texts)):
         hit = _WAITING.search(sentence)
         before = sentence[: hit.start()].strip("*_` ") if hit else ""
         if hit and {*references_in([before])} <= {own} and not _NEGATION.search(before):
-            is_all = not before and hit.end("ids") == len(sentence)
-            names = [name for name in references_in([hit["ids"]]) if is_all or name != own]
+            is_all = not before and not sentence[hit.end("ids") :].strip("*_`)].- ")
+            named = () if _NEXT_WORD.match(sentence, hit.end("ids")) else references_in([hit["ids"]])
+            names = [name for name in named if is_all or name != own]
             is_known = any(name in known or (is_all and name.startswith("#")) for name in names)
             yield from names if is_known else ()
             yield from (part for part in hit["all"].split(",") if _slug(part) in known)
