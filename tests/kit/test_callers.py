@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from accord.engine.trust import PAUSED
+from accord.engine.trust import NEEDS_HUMAN, PAUSED
 from accord.git.configuration import KIT_CONFIG, ConfigFile
 from accord.kit.templates import shipped_kit
-from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE
 from accord.results.label_sync import shipped_labels
 from accord.starts.config import AccordConfig, StartSwitches, read_config

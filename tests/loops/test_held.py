@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from support.loops import BODY, NOW, held, keepalive
 
+from accord.engine.trust import NEEDS_HUMAN
 from accord.github.checks import Check, CheckState
 from accord.loops.checks import may_be_held
-from accord.loops.models import NEEDS_HUMAN, RUNS
+from accord.loops.models import RUNS
 from accord.loops.run import LOOPS
 
 decide = LOOPS["keepalive"].decide

@@ -23,11 +23,11 @@ from support.loops import (
     well,
 )
 
-from accord.engine.trust import ATTENTION, PAUSED, RETRY, RefusedLabel
+from accord.engine.trust import ATTENTION, NEEDS_HUMAN, PAUSED, RETRY, RefusedLabel
 from accord.loops.bot_comments import Thread, ThreadComment
 from accord.loops.complete import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run, settled_state
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, TokenFacts
+from accord.loops.models import REASONS, Budgets, GoAhead, Iteration, LoopState, TokenFacts
 from accord.loops.plan import start_run
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion

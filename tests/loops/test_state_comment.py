@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.loops import failed, well
 
+from accord.engine.trust import NEEDS_HUMAN as HUMAN
 from accord.github.limits import BODY_CHARS
 from accord.loops.ledger import KEPT
-from accord.loops.models import NEEDS_HUMAN as HUMAN
 from accord.loops.models import Budgets, LoopDecision, LoopState
 from accord.loops.plan import aftermath
 from accord.loops.state import read_view, with_notice, write_comment

@@ -27,7 +27,7 @@ from accord.core.clock import SystemClock, time_of
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
-from accord.engine.trust import RefusedLabel, read_refused_labels
+from accord.engine.trust import NEEDS_HUMAN, RefusedLabel, read_refused_labels
 from accord.git.configuration import item_of_branch
 from accord.github.client import GitHub, as_reader
 from accord.github.comments import Comment
@@ -232,7 +232,7 @@ def _has_work(pull: Pull | Issue, reader: Reader, items: Set[int] = frozenset())
 
     One on a branch of the open ``items`` may have lost all the words that say so.
     """
-    if any(label.startswith(("agent:", "agents:", "autofix", "needs-human")) for label in pull.labels):
+    if any(label.startswith(("agent:", "agents:", "autofix", NEEDS_HUMAN)) for label in pull.labels):
         return True
     is_on_branch = isinstance(pull, Pull) and item_of_branch(pull.head_branch) in items
     if not is_on_branch and not find_markers(pull.body, REVISION) and not closing_references(pull):

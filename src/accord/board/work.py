@@ -22,11 +22,11 @@ from accord.engine.owner import (
     reason_of_checks,
     unclosed_text,
 )
-from accord.engine.trust import RefusedLabel
+from accord.engine.trust import NEEDS_HUMAN, RefusedLabel
 from accord.git.configuration import item_of_branch
 from accord.github.models import Issue
 from accord.loops.checks import check_facts, held_runs, inconclusive_text
-from accord.loops.models import NEEDS_HUMAN, REASONS, CheckFacts
+from accord.loops.models import REASONS, CheckFacts
 from accord.loops.questions import KEEPALIVE
 from accord.results.labels import Category, ItemKind, in_category
 from accord.results.status import is_work_item, item_state, status_if_clear, type_findings

@@ -19,6 +19,7 @@ IsTrusted = Callable[[str], bool]
 
 
 PAUSED, RETRY, ATTENTION = "agents:paused", "agent:retry", "agent:needs-attention"
+NEEDS_HUMAN = "needs-human"
 NOT_STEERING = frozenset({PAUSED, RETRY, ATTENTION})
 """Labels that start nothing: everyone who may label may pause the loops, and the rest are accord's own notes."""
 

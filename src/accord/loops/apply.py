@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from accord.engine.trust import NEEDS_HUMAN
 from accord.github.comments import Comment
 from accord.github.models import NotThere
 from accord.github.once import send_once
 from accord.github.workflows import WorkflowRun
 from accord.loops.facts import EndedRun, LoopContext
-from accord.loops.models import NEEDS_HUMAN, LoopName, LoopState, PendingEffects
+from accord.loops.models import LoopName, LoopState, PendingEffects
 from accord.text.markdown import cell
 from accord.text.markers import find_markers, write_marker
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from accord.core.errors import Refused, Stopped
 from accord.core.findings import names_of
+from accord.engine.trust import NEEDS_HUMAN
 from accord.git.branches import branch_clone, tip_of
 from accord.git.conflicts import Merge, merge_into
 from accord.git.program import Git
@@ -22,7 +23,7 @@ from accord.loops.apply import WorkflowStart, comment_once, dispatch, runs_of
 from accord.loops.bot_comments import Thread
 from accord.loops.checks import CheckLog, check_settled
 from accord.loops.facts import Gathered, LoopContext
-from accord.loops.models import NEEDS_HUMAN, CheckFacts, LoopDecision, LoopFacts, decision_for
+from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
 from accord.loops.questions import KEEPALIVE, Situation
 from accord.loops.reviews import Opinion, is_approved
 

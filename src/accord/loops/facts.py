@@ -21,7 +21,7 @@ from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import items_of_result, pull_state
-from accord.engine.trust import approved_at, check_text, is_steering, refused_labels
+from accord.engine.trust import NEEDS_HUMAN, approved_at, check_text, is_steering, refused_labels
 from accord.git.configuration import item_of_branch
 from accord.github.checks import Check
 from accord.github.client import GitHub, LabelEvent
@@ -31,7 +31,6 @@ from accord.loops.ledger import state_before, without_future
 from accord.loops.models import (
     ACTS,
     APPROVALS,
-    NEEDS_HUMAN,
     ActiveRun,
     GoAhead,
     Iteration,

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from accord.core.clock import time_in_range
 from accord.core.frozen import Frozen
-from accord.engine.trust import RefusedLabel
+from accord.engine.trust import NEEDS_HUMAN, RefusedLabel
 from accord.runner.causes import ErrorCategory, Recovery
 
 LoopAction = Literal[
@@ -279,7 +279,6 @@ class LoopDecision(Closed):
     started_run: int = 0  # the workflow run that was started for it, 0 where GitHub does not tell
 
 
-NEEDS_HUMAN = "needs-human"
 ALL: tuple[LoopName, ...] = get_args(LoopName)
 PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 """The loops that change an open pull request."""

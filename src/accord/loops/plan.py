@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from accord.core.findings import sentence
-from accord.engine.trust import RETRY
+from accord.engine.trust import NEEDS_HUMAN, RETRY
 from accord.github.models import Pull
 from accord.loops.facts import CompletedWork, EndedRun, Gathered
 from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import (
     ACTS,
     APPROVALS,
-    NEEDS_HUMAN,
     PERSONS_STOP,
     RUNS,
     ActiveRun,

@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import ItemState, PullState, is_over, owner_of
-from accord.engine.trust import PAUSED, RETRY, names_agent
+from accord.engine.trust import NEEDS_HUMAN, PAUSED, RETRY, names_agent
 from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
 from accord.loops.models import (
-    NEEDS_HUMAN,
     PERSONS_STOP,
     RUNS,
     LoopDecision,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from accord.core.frozen import Frozen
+from accord.engine.trust import NEEDS_HUMAN
 from accord.git.branches import Remote, fetch_refs
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
@@ -26,7 +27,6 @@ from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
     ACTS,
     APPROVALS,
-    NEEDS_HUMAN,
     PERSONS_STOP,
     RUNS,
     ActiveRun,

@@ -77,7 +77,6 @@ KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 
 
 KEEPALIVE = "agents:keepalive"
-NEEDS_HUMAN = "needs-human"
 _LOOPS = frozenset({"keepalive", "autofix", "bot-comments", "verifier", "verify"})
 _LISTENERS: Mapping[str, Collection[str]] = {
     KEEPALIVE: {"keepalive"},

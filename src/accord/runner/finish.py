@@ -19,6 +19,7 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, count_of
 from accord.core.frozen import Frozen
+from accord.engine.trust import NEEDS_HUMAN
 from accord.files.store import write_whole
 from accord.git.conflicts import conflict_notice, resolution
 from accord.git.paths import some_of
@@ -49,7 +50,6 @@ _BODY_CHARS, _MESSAGES_CHARS = 500, 4_000
 
 _SUBJECT_CHARS = 72
 _PATH_CHARS = 200
-_NEEDS_HUMAN = "needs-human"
 _IN_ARTIFACT = "The changes are in the artifact of the run."
 
 
@@ -340,7 +340,7 @@ def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: s
     except AccordError as error:
         return f"{where}: {compare} Its pull requests could not be read: {error.message}"
     draft, problem = found, ""
-    is_settled = found is not None and (found.state != "open" or _NEEDS_HUMAN in found.labels)
+    is_settled = found is not None and (found.state != "open" or NEEDS_HUMAN in found.labels)
     if github and not is_settled:
         body = _draft_body(conflict, message, pull, options)
         try:
@@ -348,15 +348,15 @@ def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: s
                 "open-draft", conflict.name, lambda: _open(github, title, body, conflict, options)
             )
             number = draft.number if draft else 0
-            add = partial(github.add_labels, number, [_NEEDS_HUMAN])
-            log.write("add-labels", _NEEDS_HUMAN, add, number=number)
+            add = partial(github.add_labels, number, [NEEDS_HUMAN])
+            log.write("add-labels", NEEDS_HUMAN, add, number=number)
         except AccordError as error:
-            failed = f"Its label {_NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
+            failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
             problem = f"{failed}: {error.message}"
     if log.is_dry_run and found is None:
         return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
     if log.is_dry_run and found:
-        labels = "" if is_settled else f" It would get the label {_NEEDS_HUMAN}."
+        labels = "" if is_settled else f" It would get the label {NEEDS_HUMAN}."
         return f"Dry run: the changes are in the {_state(found)}pull request {found.number}: {found.url}{labels}"
     if draft is None:
         return f"{where}: {compare} {problem}".rstrip()

@@ -15,6 +15,7 @@ from accord.agents.registry_rules import own_paths_in
 from accord.core.clock import parse_timestamp
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
+from accord.engine.trust import NEEDS_HUMAN
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
 from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
@@ -41,7 +42,7 @@ from accord.results.implementor.commit import (
     read_branch,
     runs_before,
 )
-from accord.results.labels import KEEPALIVE, NEEDS_HUMAN, has_listener
+from accord.results.labels import KEEPALIVE, has_listener
 from accord.results.status import find_work_item, labels_removed, require_writable, status_if_clear
 from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers

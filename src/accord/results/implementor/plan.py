@@ -10,6 +10,7 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, has_errors, warning
 from accord.core.frozen import Frozen
 from accord.engine.operations import Operation, adopted_if, skipped_if
+from accord.engine.trust import NEEDS_HUMAN
 from accord.git.conflicts import conflict_notice, resolution
 from accord.github.comments import Comment
 from accord.github.commits import Upload, plan_upload
@@ -19,7 +20,7 @@ from accord.results.bodies import has_marker, read_body
 from accord.results.implementor.commit import runs_before, runs_in
 from accord.results.implementor.facts import OUTCOME, Branch, MergeConflict, RevisionFacts, our_comment, our_pull
 from accord.results.implementor.rules import ScopeReport, audit_scope
-from accord.results.labels import KEEPALIVE, NEEDS_HUMAN
+from accord.results.labels import KEEPALIVE
 from accord.results.status import MoveWorkItem, plan_move
 from accord.results.texts import TextSanitizer
 from accord.text.criteria import checklist, criteria_in
