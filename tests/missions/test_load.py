@@ -871,6 +871,32 @@ def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
     assert found() == [(code, "warning")]
 
 
+@pytest.mark.parametrize("here", ["neither", "the new one", "a renamed mission"])
+def test_a_change_of_the_lane_of_begun_work_is_an_error_also_where_its_branches_are_not_fetched(
+    project: Project, here: str
+) -> None:
+    def found() -> list[tuple[str, str]]:
+        (slug,) = (folder.name for folder in project.folder.parent.iterdir())
+        files = check_missions(project.root, [slug], "HEAD", None, NOW).files
+        return [(one.code, one.severity.value) for one in files[f"kitty-specs/{slug}/tasks/WP01-part.md"]]
+
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
+    project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
+    project.repository()
+    if here == "a renamed mission":
+        project.folder.rename(project.folder.with_name(NEW))
+    else:
+        project.lanes(lane_b=["WP01"])
+    if here == "the new one":
+        project.git("branch", lane_branch(SLUG, "lane-b"))
+    assert found() == ([("mode-contradiction", "error")] if here == "neither" else [])
+    project.git("add", "--all")
+    project.commit("change")
+    assert found() == []
+
+
 LOG, NEW, PATHS = "status.events.jsonl", "100-new", "kitty-specs/{}/status.events.jsonl"
 
 

@@ -24,13 +24,13 @@ from accord.missions.branches import changed_missions, git_of
 from accord.missions.lifecycle import REPLACE, WAITING, WORK_PACKAGE, MoveFacts, MoveRequest, People, claim_problem
 from accord.missions.load import WP_FILE, Mission, hint_of, lines_of, load_mission, missions_by_id, repeated_id
 from accord.missions.log import FILE, current_status, log_path, read_log
-from accord.missions.models import STATUSES, ExecutionMode, StatusEvent
+from accord.missions.models import STATUSES, ExecutionMode, Lanes, StatusEvent
 from accord.missions.move import branch_of_work
 from accord.missions.projects import SPECS, mission_entries
 from accord.missions.query import mission_status
 from accord.missions.replay import has_override, judge_of, replay, starts_by
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
-from accord.missions.workspace import resolve_workspace
+from accord.missions.workspace import lane_of_work, resolve_workspace
 
 
 def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[str, list[Finding]]:
@@ -265,14 +265,34 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
 
 def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
     """Find a mode or lane that drops the merge of work that began, where the change since ``start`` wrote it."""
-    _, message = branch_of_work(mission, wp_id, git_of(mission, wp_id))
-    if message and mission.known_status(wp_id) not in ("done", "canceled"):
+    git = git_of(mission, wp_id)
+    branch, message = branch_of_work(mission, wp_id, git)
+    if mission.known_status(wp_id) in ("done", "canceled"):
+        return
+    hint = "Restore `execution_mode: code_change` and its lane, or move it to planned first."
+    begun = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
+    is_unseen = start and begun not in ("", branch) and not (message or git.refs(begun) or git.refs(branch))
+    if is_unseen and _leaves_lane(mission, wp_id, begun, start):
+        message = f"The work of {wp_id} began on the branch {begun}, and this change names {branch}. Neither is here."
+        hint += f" If it was renamed, fetch {branch}."
+        yield Finding("mode-contradiction", message, "/execution_mode", hint=hint)
+    elif message:
         parts = [f"{SPECS}/{mission.slug}/{name}" for name in (f"tasks/{wp_id}[-_.]*", "lanes.json")]
         parts.append(f".kittify/workspaces/{mission.slug}-*")
         is_new = start and Git(mission.root).attempt("diff", "--quiet", start, "--", *parts).returncode
-        hint = "Restore `execution_mode: code_change` and its lane, or move it to planned first."
         found = warning("mode-contradiction", message, "/execution_mode", hint=hint)
         yield replace(found, severity=Severity.ERROR if is_new else found.severity)
+
+
+def _leaves_lane(mission: Mission, wp_id: str, branch: str, start: str) -> bool:
+    """Return whether the change since ``start`` takes a work package from the lane of a branch in ``lanes.json``."""
+    text = _file_before(mission.root, start, _slug_before(mission, start), "lanes.json")
+    try:
+        before = Lanes.model_validate_json(text).lanes_of.get(wp_id, [])
+    except ValueError:
+        return False
+    now = {lane.lane_id for lane in (mission.lanes.lanes_of.get(wp_id, ()) if mission.lanes else ())}
+    return any(branch.endswith(f"-{lane.lane_id}") and lane.lane_id not in now for lane in before)
 
 
 def _of_dependencies(mission: Mission, wp_id: str) -> Iterator[Finding]:
