@@ -4,7 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accord.engine.trust import RefusedLabel, approved_at, names_agent, refused_change, refused_labels, text_refusal
+from accord.engine.trust import (
+    RefusedLabel,
+    approved_at,
+    go_ahead_in,
+    names_agent,
+    refused_change,
+    refused_labels,
+    text_refusal,
+)
 from accord.github.client import LabelChange, LabelEvent
 from accord.github.graphql import TextChange
 
@@ -86,6 +94,21 @@ def test_a_label_counts_by_who_set_it_last(label: str, events: list[LabelEvent],
 )
 def test_the_last_person_who_let_work_go_on_had_read_the_text(events: list[LabelEvent], at: datetime | None) -> None:
     assert approved_at(events, WRITERS.__contains__, added="on", removed="stop") == at
+
+
+@pytest.mark.parametrize(
+    ("events", "by"),
+    [
+        ([event("Needs-Human", "wanda", "removed")], "wanda"),
+        ([event("needs-human", "wanda", "removed"), event("needs-human", "tess", "removed", LATER)], "wanda"),
+        ([event("needs-human", "accord[bot]", "removed"), event("needs-human", "", "removed")], None),
+        ([event("needs-human", "wanda", "removed", BEFORE)], None),
+        ([event("needs-human", "wanda"), event("agents:paused", "wanda", "removed")], None),
+    ],
+)
+def test_a_person_with_write_access_lets_stopped_work_go_on(events: list[LabelEvent], by: str | None) -> None:
+    found = go_ahead_in(events, WRITERS.__contains__, since=ASKED)
+    assert (found.login if found else None) == by
 
 
 @pytest.mark.parametrize(

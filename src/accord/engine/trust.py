@@ -72,6 +72,18 @@ def approved_at(
     return max((each.at for each in found), default=None)
 
 
+def go_ahead_in(
+    events: Iterable[LabelEvent], is_trusted: IsTrusted, *, since: datetime | None = None
+) -> LabelEvent | None:
+    """Return the last event by which a person who may decide so removed the label that stops loops. Pure.
+
+    Only accounts that removed it are asked for.
+    """
+    late = [each for each in events if since is None or each.at >= since]
+    found = (each for each in reversed(late) if (each.change, each.label.casefold()) == ("removed", NEEDS_HUMAN))
+    return next((each for each in found if not each.is_bot and is_trusted(each.login)), None)
+
+
 def read_refused_labels(
     github: GitHub, number: int, labels: Iterable[str], identity: Callable[[], Identity]
 ) -> tuple[RefusedLabel, ...]:

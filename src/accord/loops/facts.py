@@ -21,7 +21,7 @@ from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.engine.operations import OperationLog
 from accord.engine.owner import items_of_result, pull_state
-from accord.engine.trust import NEEDS_HUMAN, approved_at, check_text, is_steering, refused_labels
+from accord.engine.trust import NEEDS_HUMAN, approved_at, check_text, go_ahead_in, is_steering, refused_labels
 from accord.git.configuration import item_of_branch
 from accord.github.checks import Check
 from accord.github.client import GitHub, LabelEvent
@@ -352,14 +352,8 @@ def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
 
 
 def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | None:
-    for event in reversed(context.github.label_events(context.number)):
-        if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
-            continue
-        if after is not None and event.at < after:
-            return None
-        if context.is_trusted(event.login):
-            return GoAhead(by=event.login, at=event.at)
-    return None
+    event = go_ahead_in(context.github.label_events(context.number), context.is_trusted, since=after)
+    return GoAhead(by=event.login, at=event.at) if event else None
 
 
 def read_text(gathered: Gathered) -> Gathered:

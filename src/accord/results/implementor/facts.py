@@ -15,7 +15,7 @@ from accord.agents.registry_rules import own_paths_in
 from accord.core.clock import parse_timestamp
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
-from accord.engine.trust import NEEDS_HUMAN
+from accord.engine.trust import NEEDS_HUMAN, go_ahead_in
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
 from accord.git.configuration import config_reader, unread_configs, work_branch
 from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
@@ -176,8 +176,9 @@ def with_later_changes(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
     is_superseded = is_begun and "status:in-progress" in labels_removed(github, item.number, since)
     asked = pull or item
     is_asked = branch is not None and NEEDS_HUMAN not in asked.labels
-    is_answered = is_asked and NEEDS_HUMAN in labels_removed(github, asked.number, since)
-    return replace(facts, is_superseded=is_superseded, is_answered=is_answered)
+    events = github.label_events(asked.number) if is_asked else ()
+    is_answered = go_ahead_in(events, lambda login: github.is_trusted(login, lambda: facts.identity), since=since)
+    return replace(facts, is_superseded=is_superseded, is_answered=is_answered is not None)
 
 
 def _written_at(facts: RevisionFacts) -> datetime | None:
