@@ -910,6 +910,7 @@ LOG, NEW, PATHS = "status.events.jsonl", "100-new", "kitty-specs/{}/status.event
         ("claimed", NEW, {LOG: "", "meta.json": {"mission_id": "ID2"}}, {PATHS.format(SLUG): "log-altered"}),
         ("claimed", "", {}, {PATHS.format(SLUG): "log-altered"}),
         ("done", "", {}, {}),
+        ("planned", "", {}, {}),
     ],
 )
 def test_a_change_that_renames_or_removes_a_mission_loses_no_work(

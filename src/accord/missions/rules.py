@@ -137,9 +137,10 @@ def _slug_before(mission: Mission, start: str) -> str:
 def _removed_missions(root: Path, start: str, slugs: Iterable[str]) -> Iterator[tuple[str, Finding]]:
     for slug in slugs:
         latest = read_log(_file_before(root, start, slug, FILE)).latest.items()
-        if left := [wp_id for wp_id, event in latest if event.to_lane not in ("done", "canceled")]:
-            message = f"This change removes the mission {slug} with open work: {', '.join(left)}."
-            found = Finding("log-altered", message, hint="Restore its folder, or first move its work to canceled.")
+        if left := [wp_id for wp_id, event in latest if event.to_lane not in ("planned", "done", "canceled")]:
+            message = f"This change removes the mission {slug} with begun work: {', '.join(left)}."
+            hint = "Restore its folder; an earlier change may move its work to canceled."
+            found = Finding("log-altered", message, hint=hint)
             yield f"{SPECS}/{slug}/{FILE}", found
 
 
