@@ -230,6 +230,14 @@ def test_a_part_of_code_or_with_tags_and_entities_has_a_text(text: str) -> None:
     assert "```" in text or report_findings("\n".join(lines)) == []
 
 
+@pytest.mark.parametrize("parts", [BLOCKER, FINDING])
+@pytest.mark.parametrize("form", ["{}. {}: {}", "{}) {}: {}", "{}. **{}:** {}"])
+def test_the_number_of_the_next_label_is_not_the_text_of_a_part(parts: dict[str, str], form: str) -> None:
+    name = [*parts][1]
+    text = " ".join(form.format(place, *each) for place, each in enumerate({**parts, name: ""}.items(), 1))
+    assert (CODES[name], "error") in findings_of(parts)(text)
+
+
 @pytest.mark.parametrize("part", SYNONYMS)
 def test_synonyms_and_the_contracts_words_are_labels(part: str) -> None:
     parts = next(parts for parts in (BLOCKER, FAILURE, FINDING) if part in parts)

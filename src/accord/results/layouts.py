@@ -38,6 +38,9 @@ _LETTER = re.compile(r"\w")
 _NUMBER = re.compile(r"\s*(?!1\W)\d+[.)]")
 """A number at the end of a sentence; in Markdown, an entry without text. With 1, a list may have been begun."""
 
+_NEXT_NUMBER = re.compile(r"(?<!\d)(\d{1,3})[.)][^\n\d]{1,90}:[*_ \t]*(\d{1,3})[.)][*_ \t]*\Z")
+"""A numbered label with the number behind it that, counted on from its own, is of the next label in the line."""
+
 _TAG = re.compile(
     r"`[^`\n]*`|<(?P<end>/)?(?:(?P<list>[uo]l)|(?P<entry>li)|(?P<bold>b|strong|em|i|u|h[1-6])|p|details|summary)"
     r"(?:\s[^<>]*)?>(?(entry)\s*)",
@@ -94,11 +97,13 @@ class Reading(Frozen):
     """Whether the author surely uses labels: then each part that lacks one is missing."""
     outside: str
     """The text with blanks in place of code and of quotations."""
+    empty: frozenset[str]
+    """The parts that have nothing but the number of the next label."""
 
     def has(self, part: str) -> bool:
         """Return whether a part has a label and says something."""
         text = self.parts.get(part, "").rstrip(" \n*_")
-        return says_something(text) or _NUMBER.fullmatch(text) is not None
+        return says_something(text) or (part not in self.empty and _NUMBER.fullmatch(text) is not None)
 
 
 def vocabulary_of(words: Mapping[str, str]) -> Vocabulary:
@@ -142,10 +147,13 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: S
     labels += (_Label((whole,), start, start, is_entry=True) for start in entries)
     known = {label.start for label in labels}
     labels = _without_nested(sorted(labels, key=lambda label: label.start), whole, outside)
-    parts = dict[str, str]()
+    parts, empty = dict[str, str](), set[str]()
     free = [shown[: labels[0].start] if labels else shown]
     for label, following in zip(labels, [*(label.start for label in labels[1:]), len(text)], strict=False):
         end = following if label.end < 0 else label.end
+        number = _NEXT_NUMBER.search(text[max(label.start - 8, 0) : min(end, label.text + _LABEL_CHARS)])
+        if number and int(number[2]) == int(number[1]) + 1:
+            empty.update(label.parts)
         for part in label.parts:
             parts[part] = f"{parts.get(part, '')}\n{text[label.text : end]}".strip("\n").rstrip()
         free.append(shown[end:following])
@@ -153,7 +161,7 @@ def read_parts(text: str, vocabulary: Vocabulary, *, whole: str = "", entries: S
     before_colons = [{*_words(hit[1])} for hit in others]
     hinted = (name for name, words in vocabulary.items() if any(not words.isdisjoint(found) for found in before_colons))
     free_text = "\n\n".join(part for part in free if part.strip())
-    return Reading(parts, free_text, frozenset(hinted), len(sure) > 1, outside)
+    return Reading(parts, free_text, frozenset(hinted), len(sure) > 1, outside, frozenset(empty))
 
 
 def _without_quotations(text: str) -> str:
