@@ -458,12 +458,26 @@ def test_an_entry_is_refused_for_a_field_without_a_meaning(
 
 
 @pytest.mark.parametrize(
-    "written", ["- [] B in src/b.py", "- [ ]B in src/b.py", "1. [x]B in src/b.py", "  - [] B works"]
+    "written", ["- [] B in src/b.py", "- [ ]B in src/b.py", "1. [x]B in src/b.py", "  - [] B works\n  - [ ] C"]
 )
 @pytest.mark.parametrize("read", [todo, spec_kit])
 def test_brackets_that_are_not_a_box_have_a_line(read: Callable[[str], Source], written: str) -> None:
     links = "- [x](a.md)\n- [x][y]\n- [](a.md)\n\n[y]: a.md\n"
     assert errors(read(f"- [ ] T001 A in src/a.py\n{written}\n{links}")) == [("box-malformed", 2)]
+
+
+@pytest.mark.parametrize("notes", ["  - [] is an empty list", "\n## Notes\n\n- [] means none"])
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_empty_brackets_in_a_list_without_boxes_may_be_a_text(read: Callable[[str], Source], notes: str) -> None:
+    _, found = build_plan(read(f"- [ ] T001 A in src/a.py\n{notes}\n"))
+    assert [(finding.code, finding.severity.value) for _, finding in found] == [("box-malformed", "warning")]
+    assert errors(todo("- [] A in src/a.py\n")) == [("box-malformed", 1), ("no-tasks", None)]
+
+
+def test_the_hint_at_a_box_keeps_it_and_the_whole_entry() -> None:
+    entry = f"T002 Write `lexer` {'and so on ' * 9}in src/b.py"
+    _, found = build_plan(todo(f"- [ ] T001 A in src/a.py\n- [x]{entry}\n  Priority: high\n"))
+    assert [finding.hint for _, finding in found] == [f"Write ``- [x] {entry}``."]
 
 
 def test_a_title_has_no_bold_words() -> None:

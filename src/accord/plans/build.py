@@ -44,7 +44,7 @@ def build_plan(
     for task in open_tasks:
         items[task.id] = _item(task, source.spec, task.priority or priority, complexity)
         found += ((task.file, each) for each in _missing_parts(task, items[task.id]))
-    if not source.tasks and not found:
+    if not source.tasks and not has_errors(each for _, each in found):
         hint = "Write each task as `- [ ] What to do in path/to/file`."
         found.append((source.spec, Finding("no-tasks", "The source has no tasks.", hint=hint)))
     blockers = (_blockers(task, by_id, items) for task in open_tasks)

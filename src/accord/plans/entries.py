@@ -12,17 +12,17 @@ from dataclasses import field, replace
 from itertools import chain, filterfalse, pairwise, takewhile
 from operator import attrgetter, itemgetter
 
-from accord.core.findings import Finding
+from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
 from accord.plans.models import Source, SourceTask, priority_in
 from accord.text.blocks import read_blocks
-from accord.text.outline import bot_controls, list_items, sections, shown_text, spans
+from accord.text.markdown import as_code
+from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text, spans
 
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
-_NO_BOX = re.compile(r"(?:\[\]|\[[ xX]\](?=\S))(?![(\[:])\s*(\S.*)")
 _STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
@@ -133,10 +133,10 @@ def entries_of(markdown: str) -> list[ListEntry]:
 
 def list_findings(markdown: str, entries: Iterable[ListEntry], place: str) -> Iterator[tuple[str, Finding]]:
     """Find brackets in ``place`` that, without a link, miss a blank to be a box, and unclear paths of open entries."""
-    for item in list_items(read_blocks(markdown).leaves):
-        if item.checked is None and (hit := _NO_BOX.fullmatch(item.text)):
-            hint = f"Write `- [ ] {hit[1][:60]}`."
-            yield place, Finding("box-malformed", "The brackets of an entry are not a box.", line=item.line, hint=hint)
+    for line, box, is_sure in malformed_boxes(markdown):
+        message, hint = "The brackets of an entry are not a box.", f"Write {as_code(box)}."
+        severity = Severity.ERROR if is_sure else Severity.WARNING
+        yield place, Finding("box-malformed", message, line=line, severity=severity, hint=hint)
     for entry in (each for each in entries if not (each.is_done or each.body)):
         scopes = [text for name in _SCOPES for text in entry.fields.get(name, ())]
         for words in chain(_unclear_paths([entry.text]), _unclear_paths(scopes, is_field=True)):

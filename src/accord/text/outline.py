@@ -115,6 +115,23 @@ def list_items(blocks: Iterable[Block]) -> list[ListItem]:
     return list(found.values())
 
 
+_NO_BOX = re.compile(r"\[(?:\]|([ xX])\](?=\S))(?![(\[:])\s*(\S.*)")
+
+
+def malformed_boxes(markdown: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield the line of brackets that, without a link, miss a blank to be a box, and their entry as it would be one.
+
+    That is sure of ``[]`` only in a list that has a box.
+    """
+    blocks = read_blocks(markdown)
+    lists = {item.inside for item in blocks.items if item.box}
+    others = {item for item in blocks.items if not item.box and all(each.kind != "quote" for each in item.around)}
+    for block in (each for each in blocks.leaves if each.kind == "paragraph"):
+        item, hit = block.inside, _NO_BOX.match(block.texts[0])
+        if hit and item and item in others and item.first == block.first:
+            yield block.first + 1, f"- [{hit[1] or ' '}] {hit[2]}", bool(hit[1]) or item.inside in lists
+
+
 _NOTE = re.compile(r"\[\^([^\[\]\s]+)\]")
 
 
