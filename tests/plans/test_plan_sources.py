@@ -12,8 +12,9 @@ from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
-from accord.plans.entries import paths_in, read_checklist, references_in
+from accord.plans.entries import read_checklist, references_in
 from accord.plans.models import Source
+from accord.plans.paths import paths_in
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit
 from accord.plans.write_back import PlanFile
@@ -455,6 +456,73 @@ def test_an_entry_is_refused_for_a_field_without_a_meaning(
     read: Callable[[str], Source], stated: str, code: str
 ) -> None:
     assert errors(read(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{stated}\n")) == [(code, 2)]
+
+
+BRACKETS = {
+    "(needs #12)": "#12",
+    "(needs: T001)": "T001",
+    "(needs the parser of T001)": "T001",
+    "(needs output of T001)": "T001",
+    "(needs both T001 and T002)": "T001, T002",
+    "(same file as T002, after T001)": "T001",
+    "(extends T002, depends on T001)": "T001",
+    "(parallel with T002 after T001)": "T001",
+    "(T002 must fail first, after T001)": "T001",
+    "(if T002 fails, depends on T001)": "T001",
+    "(does not depend on T001)": "",
+    "(needs GH-12)": "",
+}
+
+
+@pytest.mark.parametrize(("brackets", "expected"), BRACKETS.items())
+def test_brackets_of_a_spec_kit_task_name_what_it_waits_for(brackets: str, expected: str) -> None:
+    tasks = "- [ ] T001 [P] A in src/a.py\n- [ ] T002 [P] B in src/b.py\n- [ ] T003 [P] C in src/c.py"
+    item = items(spec_kit(f"{tasks} {brackets}\n"))["T003"]
+    assert (", ".join(item.blocked_by), brackets in item.title) == (expected, not expected)
+
+
+NOTES = [
+    *("Before: returns 1. After: returns 2.", "Before: 500 error; After: 404", "Show the total (after filtering)"),
+    *("Show the total [after filtering]", "Show the total (requires Node 20)", "Emit [after save, before close]"),
+    *("Prerequisites: Node 20 and an API key", "Prerequisites: `npm ci`", "Deps: requests, pyyaml"),
+    *("Run tests. Requires: docker", "Emit rows (needs GH-12)", "Requires: Python 3.11", "Dependencies: requests>=2"),
+    *("The route is public (path: api/users)", "Reads the limits (file: config/limits.yml)"),
+    *("Route for users. Path: api/users", "Keep the total. Out of scope: rounding"),
+    *("Complexity: O(n log n)", "Priority: see #12", "Handle errors [priority: first wins]"),
+    *("Test: pytest -q. Files: tests/test_total.py", "Done when: sum is right. Scope: all rows"),
+]
+
+
+@pytest.mark.parametrize("note", NOTES)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_a_note_that_is_not_a_field_stays_whole(read: Callable[[str], Source], note: str) -> None:
+    source = read(f"- [ ] T001 [P] A in src/a.py\n- [ ] T002 [P] B in src/b.py\n  - {note}\n")
+    task = source.tasks[1]
+    assert (task.scope, task.out_of_scope, task.blockers, errors(source)) == (("src/b.py",), (), (), [])
+    assert note.removeprefix("Done when: ") in (*task.context, *task.criteria)
+
+
+@pytest.mark.parametrize("title", ["Sort (after filtering)", "Sort [requires Node 20]", "Sort. Requires: docker"])
+def test_a_title_keeps_what_is_not_a_task_of_the_list(title: str) -> None:
+    (task,) = todo(f"- [ ] {title}\n").tasks
+    assert (task.title, task.blockers) == (title, ())
+
+
+@pytest.mark.parametrize(
+    ("nested", "expected"),
+    [
+        ("  - Prerequisites: T001, Node 20\n", "Prerequisites: T001, Node 20"),
+        ("  - Prerequisites:\n    - T001\n    - Node 20\n", "Prerequisites: Node 20"),
+        ("  - Dependencies: none\n  - Needs: T001\n", ""),
+        ("  - Needs: T001. Priority: high\n", ""),
+    ],
+)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_known_tasks_of_a_label_count_and_its_other_words_stay(
+    read: Callable[[str], Source], nested: str, expected: str
+) -> None:
+    task = read(f"- [ ] T001 [P] A in src/a.py\n- [ ] T002 [P] B in src/b.py\n{nested}").tasks[1]
+    assert ([*task.blockers], ", ".join(task.context)) == (["T001"], expected)
 
 
 @pytest.mark.parametrize(

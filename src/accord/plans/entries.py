@@ -1,4 +1,4 @@
-"""Markdown checklists: each outermost box with what is nested below it, the paths in a text, and the tasks. Pure."""
+"""Markdown checklists: each outermost box with what is nested below it, and the tasks. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
 from accord.plans.models import Source, SourceTask, priority_in
+from accord.plans.paths import paths_in, without_struck
 from accord.text.blocks import read_blocks
 from accord.text.markdown import as_code
 from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text, spans
@@ -23,13 +24,13 @@ from accord.text.outline import bot_controls, list_items, malformed_boxes, secti
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
-_STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
+_PARTS = re.compile(r"[,;()\u2013\u2014]|:\s|\s(?:and|or|and/or|&|\+|-)\s")
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
 _BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)|\[([^\[\]]*)\](?!\()")
 _WAITS = r"(?:depends? on|after|requires|blocked by|needs(?=\s+#?(?-i:[A-Z]{1,10})-?\d))\b"
-_UNLABELLED = re.compile(rf"\A\s*{_WAITS}(?!\s*:)", re.IGNORECASE)
+_UNLABELLED = re.compile(r"\A\s*(depends? on|after|requires|blocked by|needs)\b(?!\s*:)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
 """A word and a blank behind its colon; a label such as ``priority:high`` has none."""
@@ -40,7 +41,8 @@ _WORD_END = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
 _FIELDS = {
     "scope": "file, files, path, paths, scope, in scope, owned files, touches",
     "out": "out of scope",
-    "blockers": "blocked by, depends on, dependencies, deps, prerequisites, after, requires",
+    "blockers": "blocked by, depend on, depends on",
+    "needs": "dependencies, deps, prerequisites, after, requires, needs",
     "labels": "labels",
     "priority": "priority",
     "complexity": "complexity",
@@ -49,6 +51,7 @@ _FIELDS = {
 }
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
 _SCOPES = ("scope", "out")
+_VALUE = re.compile(r"[A-Za-z0-9-]+")
 _LEVELS = {"priority": ("high", "medium", "low"), "complexity": ("trivial", "low", "medium", "high")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
@@ -75,12 +78,9 @@ class ListEntry(Frozen):
     def labels(self) -> tuple[str, ...]:
         """The labels that it states, also by a priority, P0 to P3 or a complexity; another value is a label, too."""
         names = [name for text in self.fields.get("labels", ()) for name in text.split(",")]
-        for category, levels in _LEVELS.items():
-            for text in filterfalse(is_nothing, self.fields.get(category, ())):
-                words = _SLUG_WORDS.findall(text.casefold())
-                level = next((level for level in levels if level in words), "")
-                level = level or (priority_in([text]) if category == "priority" else "")
-                names.append(f"{category}:{level or text.strip('*_`. ')}")
+        for category in _LEVELS:
+            texts = filterfalse(is_nothing, self.fields.get(category, ()))
+            names += (f"{category}:{_level_of(category, text) or text.strip('*_`. ')}" for text in texts)
         return tuple(dict.fromkeys(filter(None, (name.strip(" `") for name in names))))
 
     def as_task(self, name: str, text: str, place: str) -> SourceTask:
@@ -104,8 +104,17 @@ class ListEntry(Frozen):
         )
 
 
-def entries_of(markdown: str) -> list[ListEntry]:
-    """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons."""
+def _level_of(category: str, text: str) -> str:
+    words = _SLUG_WORDS.findall(text.casefold())
+    level = next((level for level in _LEVELS[category] if level in words), "")
+    return level or (priority_in([text]) if category == "priority" else "")
+
+
+def entries_of(markdown: str, known: Collection[str] | None = None) -> list[ListEntry]:
+    """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons.
+
+    With ``known`` tasks, words such as "after" and "requires" state a field only before these and issues.
+    """
     blocks, controls = read_blocks(markdown), bot_controls(markdown)
     lines = [markdown[start:end] for start, end in blocks.lines]
     headings = sections(markdown)
@@ -119,15 +128,15 @@ def entries_of(markdown: str) -> list[ListEntry]:
         inside = item.last
         line, _, rest = paragraph.texts[0].partition("\n")
         number = NUMBER.search(line.rstrip())
-        text, stated = _without_fields(f"{NUMBER.sub('', line.rstrip())}\n{rest}", 1)
-        shown = _without_struck(text)
+        text, stated = _without_fields(f"{NUMBER.sub('', line.rstrip())}\n{rest}", known)
+        shown = without_struck(text)
         is_struck = bool(text) and shown != text and bool(_UNTITLED.fullmatch(shown))
         above = bisect_right(headings, item.first, key=attrgetter("line"))
         section = headings[above - 1].title if above else ""
         below = textwrap.dedent("\n".join(lines[paragraph.first + len(paragraph.lines) : item.last]))
         title, is_done = (text.replace("~~", ""), True) if is_struck else (shown, item.box != " ")
         entry = ListEntry(title, item.first + 1, is_done, section, int(number[1]) if number else 0)
-        found.append(_with_nested(entry, below, stated))
+        found.append(_with_nested(entry, below, stated, known))
     return found
 
 
@@ -155,45 +164,45 @@ def _unclear_paths(texts: Sequence[str], *, is_field: bool = False) -> Iterator[
                 yield " ".join((first, *rest))
 
 
-def _without_struck(text: str) -> str:
-    return " ".join(_STRUCK.sub(lambda found: found[1] or "", text).split()) if "~~" in text else text
-
-
-def _without_fields(text: str, kept: int = 0) -> tuple[str, list[tuple[str, str]]]:
-    """Return a text without the fields that its lines, last sentences and brackets state, and these.
-
-    The first sentences that are ``kept`` state none.
-    """
+def _without_fields(text: str, known: Collection[str] | None) -> tuple[str, list[tuple[str, str]]]:
+    """Return the text of an entry without the fields that its lines, last sentences and brackets state, and these."""
+    first, *more = map(shown_text, text.splitlines() or [""])
+    cuts = [(0, 0), *(hit.span() for hit in _SENTENCES.finditer(first)), (len(first), 0)]
+    sentences = [_fields_of(first[start:end], known) for (_, start), (end, _) in pairwise(cuts)]
+    at = len(sentences) - sum(1 for _ in takewhile(bool, reversed(sentences[1:])))
+    read = [(first, first[: cuts[at][0]], [*chain.from_iterable(sentences[at:])])]
+    read += [(line, "", _line_fields(line, known)) for line in more]
     lines, stated = list[str](), list[tuple[str, str]]()
-    for place, line in enumerate(map(shown_text, text.splitlines()), 1):
-        cuts = [(0, 0), *(hit.span() for hit in _SENTENCES.finditer(line)), (len(line), 0)]
-        fields = [_fields_of(line[start:end]) for (_, start), (end, _) in pairwise(cuts)]
-        at = len(fields) - sum(1 for _ in takewhile(bool, reversed(fields[kept:])))
-        if at > kept == 0 and (whole := _fields_of(line)):
-            at, fields = 0, [whole]
-        if place < len(text.splitlines()) and not all(map(itemgetter(1), chain.from_iterable(fields[at:]))):
-            at = len(fields)  # the value of the label is on the next line
-        lines.append(line[: cuts[at][0]])
-        stated += chain.from_iterable(fields[at:])
-        kept = 0
+    for place, (line, rest, fields) in enumerate(read):
+        # the value of a label may be below the last line
+        is_read = fields and ("needs", "") not in fields and (place == len(more) or all(map(itemgetter(1), fields)))
+        lines.append(rest if is_read else line)
+        stated += fields if is_read else ()
     shown = shown_text("\n".join(lines))
 
     def remove(brackets: re.Match[str]) -> str:
         inside = brackets[1] or brackets[2] or ""
         is_call = shown[brackets.start() - 1 : brackets.start()].strip() and not _UNLABELLED.match(inside)
-        parts = (_UNLABELLED.sub("Depends on: ", part) for part in _SEPARATORS.split(inside))
-        fields = [each for each in _fields_of(shown_text("".join(parts))) if each[1]]
+        parts = (_UNLABELLED.sub(r"\1: ", part) for part in _SEPARATORS.split(inside))
+        fields = [each for each in _fields_of(shown_text("".join(parts)), known) if each[1]]
         if is_call or not fields or "id" in dict(fields):
             return brackets[0]
-        stated.extend(fields)
-        return ""
+        stated.extend(each for each in fields if each[0] != "notes")
+        return brackets[0] if "notes" in dict(fields) else ""
 
     return shown_text(_BRACKETS.sub(remove, shown)), stated
 
 
-def _fields_of(text: str) -> list[tuple[str, str]]:
+def _line_fields(text: str, known: Collection[str] | None) -> list[tuple[str, str]]:
+    """Return the fields of a text that begins with one: those of each sentence, or else of the whole text."""
+    sentences = [_fields_of(sentence, known) for sentence in _SENTENCES.split(text)]
+    is_split = all(sentences) and "criteria" not in dict(sentences[0])
+    return [*chain.from_iterable(sentences)] if is_split else _fields_of(text, known)
+
+
+def _fields_of(text: str, known: Collection[str] | None) -> list[tuple[str, str]]:
     """Return the name and the value of each field; a list may have others behind its commas, and a label no value."""
-    found: list[tuple[str, list[str]]] = []
+    found: list[tuple[str, str, list[str]]] = []
     parts = _SEPARATORS.split(text)
     for separator, part in zip(["", *parts[1::2]], parts[::2], strict=True):
         named = _FIELD.fullmatch(part)
@@ -201,15 +210,44 @@ def _fields_of(text: str) -> list[tuple[str, str]]:
         is_text = bool(found) and (found[-1][0] == "criteria" or not _APART.match(part))
         if named and word in _FIELD_OF and not is_text:
             value = f"{named[1].strip()}: {named[2]}" if named[2] and word in ("test", "verify") else named[2]
-            found.append((_FIELD_OF[word], [value]))
+            found.append((_FIELD_OF[word], part[: named.start(2)], [value]))
         elif found:
-            found[-1][1].extend((separator, part))
+            found[-1][2].extend((separator, part))
         else:
             return []
-    return [(name, "".join(value)) for name, value in found]
+    fields = [field for name, label, values in found for field in _as_field(name, label, "".join(values), known)]
+    return fields if {name for name, _ in fields} - {"notes"} else []
 
 
-def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]) -> ListEntry:
+def _as_field(name: str, label: str, value: str, known: Collection[str] | None) -> Iterator[tuple[str, str]]:
+    """Yield a field, or as notes what names neither a level nor one of the ``known`` tasks."""
+    is_read = not value or is_nothing(value)
+    if name == "needs" and not is_read and known is not None:
+        named = [_known_in(part, known) for part in value.split(",")]
+        if any(names for names, _ in named):
+            yield "blockers", ", ".join(chain.from_iterable(names for names, _ in named))
+        is_read = all(is_whole for _, is_whole in named)
+    elif name in _LEVELS:
+        is_read |= bool(_level_of(name, value) or _VALUE.fullmatch(value.strip("*_`. ")))
+        yield from [(name, value)] if is_read else ()
+    else:
+        is_read = True
+        yield "blockers" if name == "needs" and value else name, value
+    if not is_read:
+        yield "notes", f"{label}{value}"
+
+
+def _known_in(text: str, known: Collection[str]) -> tuple[list[str], bool]:
+    """Return the known tasks that a text names by id, issue or its first words, and whether it says no more."""
+    if not (found := references_in([text])):
+        return ([text], True) if _slug(text) in known else ([], False)
+    names = [name for name in found if name.startswith("#") or name in known]
+    return names, names == [*found] and bool(_JOINTS.fullmatch(_REFERENCE.sub("", _RANGE.sub("", text))))
+
+
+def _with_nested(
+    entry: ListEntry, below: str, stated: Sequence[tuple[str, str]], known: Collection[str] | None
+) -> ListEntry:
     """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body.
 
     The entries below a label without a value are its value. An entry is a level above its further paragraphs.
@@ -222,20 +260,22 @@ def _with_nested(entry: ListEntry, below: str, stated: Sequence[tuple[str, str]]
     texts = [(text, level - (line in checks), checks.get(line)) for text, level, line in rows if checks]
     texts = texts or [(" ".join(part.split()), 1, None) for part in re.split(r"\n[ \t]*\n", head) if part.strip()]
     fields: dict[str, list[str]] = {}
-    found, labels = [*stated], [("", 0), *((name, 1) for name, value in stated if not value)]
+    found, labels = [*stated], [("", 0, ""), *((name, 1, "") for name, value in stated if not value)]
     for text, level, checked in texts:
         labels = [each for each in labels if each[1] < level]
-        label, _ = labels[-1]
-        note, more = _without_fields(_without_struck(text)) if checked is None else ("", [("criteria", text)])
+        label, _, title = labels[-1]
+        more = _line_fields(without_struck(text), known) if checked is None else [("criteria", text)]
         name = next((name for name, value in more[-1:] if not value), "")
-        if label and (label not in _SCOPES or dict(more).keys().isdisjoint(_SCOPES)):
-            is_read = label not in _SCOPES or bool(paths_in(text, is_field=True))
+        if label in _SCOPES and dict(more).keys().isdisjoint(_SCOPES):
+            is_read = bool(paths_in(text, is_field=True))
             name = "" if is_read or not text.rstrip("*_").endswith(":") else label
-            note, more = "" if is_read else text, [(label, text)]
-        labels.append((name, level))
-        found += [*more, ("notes", note)]
+            more = [(label, text), *([] if is_read else [("notes", text)])]
+        elif label and label not in _SCOPES:
+            name, more = "", [*_as_field(label, f"{title} ", text, known)]
+        labels.append((name, level, text))
+        found += more or [("notes", text)]
     for name, value in found:
-        fields.setdefault(name, []).append(_without_struck(value))
+        fields.setdefault(name, []).append(without_struck(value))
     criteria, notes = (tuple(filter(None, fields.pop(name, ()))) for name in ("criteria", "notes"))
     return replace(entry, fields=fields, criteria=criteria, notes=notes, body=body)
 
@@ -269,6 +309,7 @@ def waited_for(texts: Iterable[str], own: str, known: Collection[str]) -> Iterat
 
 _REFERENCE = re.compile(r"#[1-9][0-9]{0,17}\b|\b[A-Za-z]{1,10}-?\d{1,6}[a-z]?\b")
 _RANGE = re.compile(r"\b([A-Za-z]{1,10}-?)(\d{1,6})\s*(?:-|\u2013|\u2014|to|through|\.\.)\s*(?:\1)?(\d{1,6})\b")
+_JOINTS = re.compile(r"(?:[\W_]|\band\b)*")
 _MOST_OF_RANGE = 200
 
 
@@ -281,63 +322,6 @@ def _range_ids(span: re.Match[str]) -> str:
     first, last, width = int(span[2]), int(span[3]), len(span[2])
     is_range = first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width
     return " ".join(f"{span[1]}{number:0{width}}" for number in range(first, last + 1)) if is_range else span[0]
-
-
-_EXTENSION_WORDS = """
-astro bash bat bicep c cc cfg cjs clj conf cpp cs css csv dart env ex exs fs go gradle graphql groovy h hbs hcl hpp hs
-html ini ipynb java jl js json jsonc jsonl jsx kt kts less lock lua m md mdx mjs ml mts nix php pl plist prisma
-properties proto ps1 py pyi pyx r rb rs rst sass scala scss sh sql svelte svg swift tf tfvars toml ts tsx txt vue xml
-yaml yml zig
-"""
-_FOLDER_WORDS = """
-api app apps backend bin client cmd components config contracts core db deploy docs e2e examples frontend infra internal
-ios android kitty-specs lib libs migrations mobile packages pkg public schemas scripts server services shared specs spec
-src static test tests tools web
-"""
-_EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
-FOLDERS = frozenset(_FOLDER_WORDS.split())
-_NAMES = ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
-_WORD = re.compile(r"[^\s,;|]+")
-_CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$# -]+(?:/[\w.@+~*?\[\]{}()$# -]*)*", re.UNICODE)
-_WITH_BLANK = re.compile(r"(?!\./|(?:\S*/)?\.?bin/)\S*/[^\s./]+(?: +[^\s/-][^\s/]*)*\.\w+")
-_PARTS = re.compile(r"[,;()\u2013\u2014]|:\s|\s(?:and|or|and/or|&|\+|-)\s")
-_PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
-_LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
-
-
-def paths_in(text: str, folders: frozenset[str] = frozenset(), *, is_field: bool = False) -> tuple[str, ...]:
-    """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
-
-    In backticks, anything with a slash or a known extension is a path; with blanks, unless the text ``is_field``, only
-    a file in a folder. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
-    known folder.
-    """
-    found: list[str] = []
-    for span in spans(_without_struck(text)):
-        if span.kind == "code":
-            code = span.text.strip("`").strip()
-            is_path = is_field or " " not in code or _WITH_BLANK.fullmatch(code)
-            found += [path] if is_path and (path := _as_path(code, folders, is_code=True)) else []
-        elif span.kind != "comment":
-            words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
-            found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
-    return tuple(dict.fromkeys(found))
-
-
-def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:
-    word = _LINES.sub("", word)
-    if "://" in word or "@" in word.partition("/")[0] or not _CHARACTERS.fullmatch(word) or word.startswith("$"):
-        return ""
-    head, _, _ = word.partition("/")
-    name = word.rstrip("/").rpartition("/")[2]
-    stem, dot, extension = name.rpartition(".")
-    is_file = name in _NAMES or bool(dot and extension.lower() in _EXTENSIONS and not _PRODUCT.fullmatch(word))
-    is_hidden = word.startswith(".") and len(word) > 2 and word[1].isalpha()
-    if "/" not in word:
-        is_path = (is_file and "(" not in word and bool(stem or not dot or is_hidden)) or (is_hidden and is_code)
-    else:
-        is_path = is_file or is_hidden or head in FOLDERS or head in folders or (is_code and "(" not in word)
-    return posixpath.normpath(word) if is_path and not word.startswith(("/", "..", "~")) else ""
 
 
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
@@ -355,11 +339,17 @@ def read_checklist(text: str, place: str) -> Source:
     is context. Without nested boxes, the entry itself is the criterion. Checklists state no order.
     """
     spec = _SPEC.search(text)
-    entries = [entry for entry in entries_of(text) if entry.text]
+    begun = _beginnings(_ids(entries_of(text)), 1)
+    entries = [entry for entry in entries_of(text, begun) if entry.text]
     names = _ids(entries)
-    known = {"-".join(name.split("-")[:count]) for name in names for count in range(2, _MOST_SLUG_WORDS)} | {*names}
+    known = _beginnings(names, 2)
     tasks = tuple(_task(entry, name, names, known, place) for entry, name in zip(entries, names, strict=True))
     return Source(spec[1] if spec else place, tasks, (*list_findings(text, entries, place),))
+
+
+def _beginnings(names: Iterable[str], least: int) -> set[str]:
+    words = [name.split("-") for name in names]
+    return {"-".join(each[:count]) for each in words for count in (*range(least, _MOST_SLUG_WORDS), len(each))}
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:

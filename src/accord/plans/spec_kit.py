@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.plans.entries import FOLDERS, ListEntry, entries_of, list_findings, paths_in, references_in, waited_for
+from accord.plans.entries import ListEntry, entries_of, list_findings, references_in, waited_for
 from accord.plans.models import Source, SourceTask, priority_in
+from accord.plans.paths import FOLDERS, paths_in
 from accord.text.outline import Section, code_of, sections, shown_text
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
 _PHASE = re.compile(r"Phase\s+(\d+|N)\b[^\w]*(.*)", re.IGNORECASE)
 _STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
+_DEPENDS = re.compile(r"\(((?:[^()]*?\b)?)(?:(depends? on|blocked by)|after|requires|needs)\b([^()]*)\)", re.IGNORECASE)
+_NEGATED = re.compile(r"(?:\b(?:no|not|never|cannot)\b|n['\u2019]t\b)[^.,;]*\Z", re.IGNORECASE)
 _DOCUMENTS = frozenset(("spec.md", "plan.md", "tasks.md", "research.md", "data-model.md", "quickstart.md"))
 _LABELLED = re.compile(
     r"^[ \t>]{0,9}\*\*(Purpose|Goal|Independent Test(?: Criteria)?|Checkpoint)(?::\*\*|\*\*:)[ \t]*(\S.*)$",
@@ -64,13 +67,13 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     spec = posixpath.join(folder, "spec.md") if "spec.md" in beside else file
     tree = _tree_of(beside.get("plan.md", ""))
     phases = _phases(text)
+    known = {match[1] for entry in entries_of(text) if (match := _TASK.fullmatch(entry.text))}
     placed = [
         (entry, next(phase for line, phase in reversed(phases) if line <= entry.line), _TASK.fullmatch(entry.text))
-        for entry in entries_of(text)
+        for entry in entries_of(text, known)
     ]
     findings = [*list_findings(text, (entry for entry, _, match in placed if match), file)]
     with_tasks = {id(phase) for _, phase, match in placed if match}
-    known = {match[1] for _, _, match in placed if match}
     for entry, phase, match in placed:
         if match is None or "X" in match[1]:
             is_note = not match and not phase.number and id(phase) not in with_tasks and entry.text
@@ -79,7 +82,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
                 message = f"The entry `{entry.text[:60]}` has no id such as T001."
                 findings.append((file, Finding("task-id-missing", message, line=entry.line, hint=hint)))
             continue
-        task, is_parallel = _task(entry, match, phase, folder, tree, file)
+        task, is_parallel = _task(entry, match, phase, known, tree, file)
         more = references_in([*waited_for((task.title, *entry.notes), task.id, known)])
         phase.tasks.append(replace(task, blockers=(*task.blockers, *more)))
         if is_parallel:
@@ -114,7 +117,7 @@ def _phases(text: str) -> list[tuple[int, _Phase]]:
 
 
 def _task(
-    entry: ListEntry, match: re.Match[str], phase: _Phase, folder: str, tree: tuple[str, ...], file: str
+    entry: ListEntry, match: re.Match[str], phase: _Phase, known: Collection[str], tree: tuple[str, ...], file: str
 ) -> tuple[SourceTask, bool]:
     words, tags = match[2], []
     while tag := _TAG.match(f" {words}"):
@@ -125,20 +128,34 @@ def _task(
     if story and not phase.story:
         phase.story = story
     named = paths_in(words, frozenset(path.rstrip("/") for path in tree))
-    documents = tuple(posixpath.join(folder, path) for path in named if path in _DOCUMENTS)
+    documents = tuple(posixpath.join(posixpath.dirname(file), path) for path in named if path in _DOCUMENTS)
     scope = (*(path for path in named if path not in _DOCUMENTS), *entry.scope())
     if not scope and _WHOLE_STRUCTURE.search(words):
         scope = tree
-    text = " ".join(words.split())
+    text, needs = _without_needs(words, known)
     task = replace(
         entry.as_task(match[1], text, file),
         section=f"Phase {phase.number}: {phase.title}" if phase.number.isdecimal() else phase.title,
         scope=tuple(dict.fromkeys(scope or documents)),
         criteria=(text, *entry.criteria),
-        blockers=references_in(entry.fields.get("blockers", ())),
+        blockers=(*needs, *references_in(entry.fields.get("blockers", ()))),
         hint=f"Name its files at the end of the line, such as `{match[1]} … in src/export.py`.",
     )
     return task, "P" in tags
+
+
+def _without_needs(text: str, known: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """Return a text without the brackets that name what it waits for, and these ids and issues."""
+    needs: list[str] = []
+
+    def remove(hit: re.Match[str]) -> str:
+        names = [name for name in references_in([hit[3]]) if hit[2] or name.startswith("#") or name in known]
+        if not names or _NEGATED.search(hit[1]):
+            return hit[0]
+        needs.extend(names)
+        return ""
+
+    return " ".join(_DEPENDS.sub(remove, text).split()), tuple(needs)
 
 
 def _add_stories(phases: Sequence[_Phase], spec: str) -> None:
