@@ -270,7 +270,7 @@ class Life:
                 self.hold(ready == self.needs[wp_id], f"{wp_id} started before the work that it needs was approved")
             if target == "planned":
                 workers[wp_id] = set()
-            if target == "for_review" or (target == "in_progress" and last.get(wp_id) not in JUDGED):
+            if target in ("for_review", "in_progress") and last.get(wp_id) not in JUDGED:
                 workers.setdefault(wp_id, set()).add(actor)
             if target == "done":
                 self.hold(approved.get(wp_id), f"{wp_id} is done without an approval")
