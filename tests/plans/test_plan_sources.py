@@ -13,8 +13,7 @@ from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
 from accord.plans.entries import read_checklist, references_in
-from accord.plans.models import Source
-from accord.plans.paths import paths_in
+from accord.plans.models import Source, paths_in
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit
 from accord.plans.write_back import PlanFile
@@ -300,6 +299,7 @@ def test_a_field_counts_wherever_an_entry_states_it(written: str) -> None:
     two = found["two-in-src-b-py"]
     assert (two.title, two.blocked_by) == ("Two in src/b.py", ["one-in-src-a-py"])
     assert "priority:high" in two.labels
+    assert "priority:medium" in items(todo("- [ ] A in src/a.py\n  - Priority: p2"))["a-in-src-a-py"].labels
 
 
 BELOW = {
@@ -525,12 +525,21 @@ def test_known_tasks_of_a_label_count_and_its_other_words_stay(
     assert ([*task.blockers], ", ".join(task.context)) == (["T001"], expected)
 
 
+@pytest.mark.parametrize("read", [todo, spec_kit])
+@pytest.mark.parametrize(
+    "needs", ["\n  - Dependencies: T404", " (after T404)", "\n  - Depends on T001\n  - Deps: T404"]
+)
+def test_an_id_like_those_of_the_list_that_it_lacks_is_refused(read: Callable[[str], Source], needs: str) -> None:
+    source = read(f"- [ ] T001 A in src/a.py\n- [ ] T002 B in src/b.py{needs}\n")
+    assert [code for code, _ in errors(source)] == ["unknown-reference"]
+
+
 @pytest.mark.parametrize(
     "written", ["- [] B in src/b.py", "- [ ]B in src/b.py", "1. [x]B in src/b.py", "  - [] B works\n  - [ ] C"]
 )
 @pytest.mark.parametrize("read", [todo, spec_kit])
 def test_brackets_that_are_not_a_box_have_a_line(read: Callable[[str], Source], written: str) -> None:
-    links = "- [x](a.md)\n- [x][y]\n- [](a.md)\n\n[y]: a.md\n"
+    links = "- [x](a.md)\n- [x][y]\n- [](a.md)\n- [ ]* 2.1 An optional task of Kiro\n\n[y]: a.md\n"
     assert errors(read(f"- [ ] T001 A in src/a.py\n{written}\n{links}")) == [("box-malformed", 2)]
 
 

@@ -7,16 +7,16 @@ import re
 import textwrap
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import lru_cache
 from itertools import chain, filterfalse, pairwise, takewhile
 from operator import attrgetter, itemgetter
 
 from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
-from accord.plans.models import Source, SourceTask, priority_in
-from accord.plans.paths import paths_in, without_struck
+from accord.plans.models import Source, SourceTask, paths_in, priority_in, without_struck
 from accord.text.blocks import read_blocks
 from accord.text.markdown import as_code
 from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text, spans
@@ -110,7 +110,7 @@ def _level_of(category: str, text: str) -> str:
     return level or (priority_in([text]) if category == "priority" else "")
 
 
-def entries_of(markdown: str, known: Collection[str] | None = None) -> list[ListEntry]:
+def entries_of(markdown: str, known: frozenset[str] | None = None) -> list[ListEntry]:
     """Return the outermost boxes of a text in its order. Code, comments and quotes hold none, nor do bots' buttons.
 
     With ``known`` tasks, words such as "after" and "requires" state a field only before these and issues.
@@ -164,7 +164,7 @@ def _unclear_paths(texts: Sequence[str], *, is_field: bool = False) -> Iterator[
                 yield " ".join((first, *rest))
 
 
-def _without_fields(text: str, known: Collection[str] | None) -> tuple[str, list[tuple[str, str]]]:
+def _without_fields(text: str, known: frozenset[str] | None) -> tuple[str, list[tuple[str, str]]]:
     """Return the text of an entry without the fields that its lines, last sentences and brackets state, and these."""
     first, *more = map(shown_text, text.splitlines() or [""])
     cuts = [(0, 0), *(hit.span() for hit in _SENTENCES.finditer(first)), (len(first), 0)]
@@ -193,14 +193,14 @@ def _without_fields(text: str, known: Collection[str] | None) -> tuple[str, list
     return shown_text(_BRACKETS.sub(remove, shown)), stated
 
 
-def _line_fields(text: str, known: Collection[str] | None) -> list[tuple[str, str]]:
+def _line_fields(text: str, known: frozenset[str] | None) -> list[tuple[str, str]]:
     """Return the fields of a text that begins with one: those of each sentence, or else of the whole text."""
     sentences = [_fields_of(sentence, known) for sentence in _SENTENCES.split(text)]
     is_split = all(sentences) and "criteria" not in dict(sentences[0])
     return [*chain.from_iterable(sentences)] if is_split else _fields_of(text, known)
 
 
-def _fields_of(text: str, known: Collection[str] | None) -> list[tuple[str, str]]:
+def _fields_of(text: str, known: frozenset[str] | None) -> list[tuple[str, str]]:
     """Return the name and the value of each field; a list may have others behind its commas, and a label no value."""
     found: list[tuple[str, str, list[str]]] = []
     parts = _SEPARATORS.split(text)
@@ -219,7 +219,7 @@ def _fields_of(text: str, known: Collection[str] | None) -> list[tuple[str, str]
     return fields if {name for name, _ in fields} - {"notes"} else []
 
 
-def _as_field(name: str, label: str, value: str, known: Collection[str] | None) -> Iterator[tuple[str, str]]:
+def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -> Iterator[tuple[str, str]]:
     """Yield a field, or as notes what names neither a level nor one of the ``known`` tasks."""
     is_read = not value or is_nothing(value)
     if name == "needs" and not is_read and known is not None:
@@ -237,16 +237,16 @@ def _as_field(name: str, label: str, value: str, known: Collection[str] | None) 
         yield "notes", f"{label}{value}"
 
 
-def _known_in(text: str, known: Collection[str]) -> tuple[list[str], bool]:
-    """Return the known tasks that a text names by id, issue or its first words, and whether it says no more."""
+def _known_in(text: str, known: frozenset[str]) -> tuple[list[str], bool]:
+    """Return the issues and tasks that a text names by ids like the known ones or first words; whether it is all."""
     if not (found := references_in([text])):
         return ([text], True) if _slug(text) in known else ([], False)
-    names = [name for name in found if name.startswith("#") or name in known]
+    names = [name for name in found if is_like(name, known)]
     return names, names == [*found] and bool(_JOINTS.fullmatch(_REFERENCE.sub("", _RANGE.sub("", text))))
 
 
 def _with_nested(
-    entry: ListEntry, below: str, stated: Sequence[tuple[str, str]], known: Collection[str] | None
+    entry: ListEntry, below: str, stated: Sequence[tuple[str, str]], known: frozenset[str] | None
 ) -> ListEntry:
     """Read fields, also those ``stated`` by the entry, boxes as criteria, other text as notes; or a whole body.
 
@@ -290,7 +290,7 @@ _NEXT_WORD = re.compile(r"(?:-|[\s*_`.&/'\"\u2019]*)[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
 
 
-def waited_for(texts: Iterable[str], own: str, known: Collection[str]) -> Iterator[str]:
+def waited_for(texts: Iterable[str], own: str, known: frozenset[str]) -> Iterator[str]:
     """Yield what the task ``own`` waits for by the sentences about it: ids and first words of ``known`` tasks.
 
     They end a clause. A number counts where it is all that a sentence says, and so does the task itself.
@@ -311,11 +311,22 @@ _REFERENCE = re.compile(r"#[1-9][0-9]{0,17}\b|\b[A-Za-z]{1,10}-?\d{1,6}[a-z]?\b"
 _RANGE = re.compile(r"\b([A-Za-z]{1,10}-?)(\d{1,6})\s*(?:-|\u2013|\u2014|to|through|\.\.)\s*(?:\1)?(\d{1,6})\b")
 _JOINTS = re.compile(r"(?:[\W_]|\band\b)*")
 _MOST_OF_RANGE = 200
+_DIGITS = "0123456789"
 
 
 def references_in(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the ids and issues that texts name, such as T012, WP03, ``T001-T004`` and #12, each once."""
     return tuple(dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_range_ids, text)) for text in texts)))
+
+
+def is_like(name: str, known: frozenset[str]) -> bool:
+    """Return whether a name is that of an issue, or has the letters of a known task's id."""
+    return name.startswith("#") or name in known or name.rstrip(_DIGITS) in _letters_of(known)
+
+
+@lru_cache(maxsize=2)
+def _letters_of(known: frozenset[str]) -> frozenset[str]:
+    return frozenset(each.rstrip(_DIGITS) for each in known)
 
 
 def _range_ids(span: re.Match[str]) -> str:
@@ -347,9 +358,9 @@ def read_checklist(text: str, place: str) -> Source:
     return Source(spec[1] if spec else place, tasks, (*list_findings(text, entries, place),))
 
 
-def _beginnings(names: Iterable[str], least: int) -> set[str]:
+def _beginnings(names: Iterable[str], least: int) -> frozenset[str]:
     words = [name.split("-") for name in names]
-    return {"-".join(each[:count]) for each in words for count in (*range(least, _MOST_SLUG_WORDS), len(each))}
+    return frozenset("-".join(each[:count]) for each in words for count in (*range(least, _MOST_SLUG_WORDS), len(each)))
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:
@@ -366,7 +377,7 @@ def _ids(entries: Sequence[ListEntry]) -> list[str]:
     return names
 
 
-def _task(entry: ListEntry, name: str, names: Sequence[str], known: Collection[str], place: str) -> SourceTask:
+def _task(entry: ListEntry, name: str, names: Sequence[str], known: frozenset[str], place: str) -> SourceTask:
     task = entry.as_task(name, " ".join(entry.text.split()), place)
     waits = (*entry.fields.get("blockers", ()), *waited_for((task.title, *entry.notes), name, known))
     blockers = (each for wait in waits for part in wait.split(",") for each in _entries_named(part, names))

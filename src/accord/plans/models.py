@@ -1,7 +1,11 @@
-"""A source of a plan: its text, and as its reader understood it, tasks with what is stated about them or lacks."""
+"""A source of a plan: its text, and as its reader understood it, tasks with what is stated about them or lacks.
+
+And the priorities and paths that a text names.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -12,10 +16,11 @@ from accord.core.documents import decode_text
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
+from accord.text.outline import spans
 
 _MOST_BYTES = 4 * 1024 * 1024
 Priority = Literal["", "high", "medium", "low"]
-_PRIORITY = re.compile(r"\bP([0-3])\b")
+_PRIORITY = re.compile(r"\b[Pp]([0-3])\b")
 _PRIORITIES: Mapping[str, Priority] = {"0": "high", "1": "high", "2": "medium", "3": "low"}
 
 
@@ -67,3 +72,65 @@ def priority_in(texts: Iterable[str]) -> Priority:
     """Return the priority that the first of some texts states as P0 to P3."""
     found = next((match for text in texts if (match := _PRIORITY.search(text))), None)
     return _PRIORITIES[found[1]] if found else ""
+
+
+_STRUCK = re.compile(r"(`[^`]*`)|(?<!\w)~~(?!\s)(?:(?!~~).)+~~(?!\w)", re.DOTALL)
+_EXTENSION_WORDS = """
+astro bash bat bicep c cc cfg cjs clj conf cpp cs css csv dart env ex exs fs go gradle graphql groovy h hbs hcl hpp hs
+html ini ipynb java jl js json jsonc jsonl jsx kt kts less lock lua m md mdx mjs ml mts nix php pl plist prisma
+properties proto ps1 py pyi pyx r rb rs rst sass scala scss sh sql svelte svg swift tf tfvars toml ts tsx txt vue xml
+yaml yml zig
+"""
+_FOLDER_WORDS = """
+api app apps backend bin client cmd components config contracts core db deploy docs e2e examples frontend infra internal
+ios android kitty-specs lib libs migrations mobile packages pkg public schemas scripts server services shared specs spec
+src static test tests tools web
+"""
+_EXTENSIONS = frozenset(_EXTENSION_WORDS.split())
+FOLDERS = frozenset(_FOLDER_WORDS.split())
+_NAMES = ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICENSE", "CODEOWNERS", "Rakefile")
+_WORD = re.compile(r"[^\s,;|]+")
+_CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$# -]+(?:/[\w.@+~*?\[\]{}()$# -]*)*", re.UNICODE)
+_WITH_BLANK = re.compile(r"(?!\./|(?:\S*/)?\.?bin/)\S*/[^\s./]+(?: +[^\s/-][^\s/]*)*\.\w+")
+_PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
+_LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
+
+
+def paths_in(text: str, folders: frozenset[str] = frozenset(), *, is_field: bool = False) -> tuple[str, ...]:
+    """Return the paths that a text names, normalised, each once; ``folders`` are further ones at the top.
+
+    In backticks, anything with a slash or a known extension is a path; with blanks, unless the text ``is_field``, only
+    a file in a folder. Elsewhere a slash may also mean "or", so that the word must end as a file does, or begin with a
+    known folder.
+    """
+    found: list[str] = []
+    for span in spans(without_struck(text)):
+        if span.kind == "code":
+            code = span.text.strip("`").strip()
+            is_path = is_field or " " not in code or _WITH_BLANK.fullmatch(code)
+            found += [path] if is_path and (path := _as_path(code, folders, is_code=True)) else []
+        elif span.kind != "comment":
+            words = (word.strip("*_\"'<>:,;!?()").rstrip(".:").removeprefix("./") for word in _WORD.findall(span.text))
+            found += [path for word in words if (path := _as_path(word, folders, is_code=False))]
+    return tuple(dict.fromkeys(found))
+
+
+def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:
+    word = _LINES.sub("", word)
+    if "://" in word or "@" in word.partition("/")[0] or not _CHARACTERS.fullmatch(word) or word.startswith("$"):
+        return ""
+    head, _, _ = word.partition("/")
+    name = word.rstrip("/").rpartition("/")[2]
+    stem, dot, extension = name.rpartition(".")
+    is_file = name in _NAMES or bool(dot and extension.lower() in _EXTENSIONS and not _PRODUCT.fullmatch(word))
+    is_hidden = word.startswith(".") and len(word) > 2 and word[1].isalpha()
+    if "/" not in word:
+        is_path = (is_file and "(" not in word and bool(stem or not dot or is_hidden)) or (is_hidden and is_code)
+    else:
+        is_path = is_file or is_hidden or head in FOLDERS or head in folders or (is_code and "(" not in word)
+    return posixpath.normpath(word) if is_path and not word.startswith(("/", "..", "~")) else ""
+
+
+def without_struck(text: str) -> str:
+    """Return a text without its struck words, outside of code."""
+    return " ".join(_STRUCK.sub(lambda found: found[1] or "", text).split()) if "~~" in text else text

@@ -16,8 +16,7 @@ from accord.files.yaml import read_mapping
 from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
 from accord.plans.entries import read_checklist
 from accord.plans.links import task_numbers
-from accord.plans.models import Source, SourceTask, priority_in, text_of
-from accord.plans.paths import paths_in
+from accord.plans.models import Source, SourceTask, paths_in, priority_in, text_of
 from accord.plans.spec_kit import is_spec_kit, read_spec_kit
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import split_temp_id

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from accord.core.findings import Finding
-from accord.plans.entries import ListEntry, entries_of, list_findings, references_in, waited_for
-from accord.plans.models import Source, SourceTask, priority_in
-from accord.plans.paths import FOLDERS, paths_in
+from accord.plans.entries import ListEntry, entries_of, is_like, list_findings, references_in, waited_for
+from accord.plans.models import FOLDERS, Source, SourceTask, paths_in, priority_in
 from accord.text.outline import Section, code_of, sections, shown_text
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
@@ -67,7 +66,7 @@ def read_spec_kit(text: str, file: str, beside: Mapping[str, str]) -> Source:
     spec = posixpath.join(folder, "spec.md") if "spec.md" in beside else file
     tree = _tree_of(beside.get("plan.md", ""))
     phases = _phases(text)
-    known = {match[1] for entry in entries_of(text) if (match := _TASK.fullmatch(entry.text))}
+    known = frozenset(match[1] for entry in entries_of(text) if (match := _TASK.fullmatch(entry.text)))
     placed = [
         (entry, next(phase for line, phase in reversed(phases) if line <= entry.line), _TASK.fullmatch(entry.text))
         for entry in entries_of(text, known)
@@ -117,7 +116,7 @@ def _phases(text: str) -> list[tuple[int, _Phase]]:
 
 
 def _task(
-    entry: ListEntry, match: re.Match[str], phase: _Phase, known: Collection[str], tree: tuple[str, ...], file: str
+    entry: ListEntry, match: re.Match[str], phase: _Phase, known: frozenset[str], tree: tuple[str, ...], file: str
 ) -> tuple[SourceTask, bool]:
     words, tags = match[2], []
     while tag := _TAG.match(f" {words}"):
@@ -144,12 +143,12 @@ def _task(
     return task, "P" in tags
 
 
-def _without_needs(text: str, known: Collection[str]) -> tuple[str, tuple[str, ...]]:
+def _without_needs(text: str, known: frozenset[str]) -> tuple[str, tuple[str, ...]]:
     """Return a text without the brackets that name what it waits for, and these ids and issues."""
     needs: list[str] = []
 
     def remove(hit: re.Match[str]) -> str:
-        names = [name for name in references_in([hit[3]]) if hit[2] or name.startswith("#") or name in known]
+        names = [name for name in references_in([hit[3]]) if hit[2] or is_like(name, known)]
         if not names or _NEGATED.search(hit[1]):
             return hit[0]
         needs.extend(names)

@@ -115,7 +115,7 @@ def list_items(blocks: Iterable[Block]) -> list[ListItem]:
     return list(found.values())
 
 
-_NO_BOX = re.compile(r"\[(?:\]|([ xX])\](?=\S))(?![(\[:])\s*(\S.*)")
+_NO_BOX = re.compile(r"\[(?:\]|([ xX])\](?=\S)(?!\*\s))(?![(\[:])\s*(\S.*)")
 
 
 def malformed_boxes(markdown: str) -> Iterator[tuple[int, str, bool]]:
