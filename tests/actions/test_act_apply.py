@@ -123,7 +123,7 @@ def test_a_consumer_gets_items_and_outputs(bench: Bench, apply: Any, github: Run
     outputs = {name: run.outputs(name) for name in (*STEPS, "hijacked")}
     outcomes = {name: found.get("outcome") for name, found in outputs.items()}
     applied = {"dry": "planned", "first": "applied", "second": "unchanged", "hijacked": "unchanged"}
-    assert outcomes == {**applied, "broken": "rejected", "missing": ""}
+    assert outcomes == {**applied, "broken": "rejected", "missing": "usage"}
     assert set(outputs["dry"]) == set(outputs["first"]) == set(read_yaml(ROOT / "action.yml")["outputs"])
     assert all(outputs["second"][name] == outputs["first"][name] for name in ("items", "run-key"))
     items = json.loads(outputs["first"]["items"])
