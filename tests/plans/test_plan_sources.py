@@ -392,6 +392,8 @@ def test_a_sentence_about_a_task_names_what_it_waits_for(read: Callable[[str], S
     [
         *(" after the release", "\n  - Requires Python3 and the weather", "\n  - Not blocked by T001"),
         *("\n  - T003 depends on T001", "\n  - After T002, the rows are sorted", " after #7"),
+        *("\n  - It used to depend on T001.", "\n  - Nothing depends on T001.", "\n  - Does T002 depend on T001?"),
+        *(". Check that nothing depends on T001", ". Remove the code that requires T001", ". Shown after T001"),
         *(". Drop what requires T001 in src/c.py", "\n  - After T001 is planned, revisit", ". After T001's end, stop"),
     ],
 )

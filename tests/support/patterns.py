@@ -90,8 +90,7 @@ def _calls(node: ast.AST, function: str = "", target: str = "") -> Iterator[tupl
     elif isinstance(node, (ast.Assign, ast.AnnAssign)):
         names = node.targets if isinstance(node, ast.Assign) else [node.target]
         target = next((getattr(name, "id", getattr(name, "attr", "")) for name in names), "")
-    named = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "re" else ["*"]
-    assert named == ["*"], "Write `re.`, so that this finds it."
+    assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), "Write `re.`, so that this finds it."
     if isinstance(node, ast.Call) and _method(node) and getattr(node.func.value, "id", "") == "re":  # type: ignore[attr-defined]
         yield node, function, target
     for child in ast.iter_child_nodes(node):

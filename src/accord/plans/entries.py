@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import textwrap
 from bisect import bisect_right
@@ -16,15 +15,14 @@ from operator import attrgetter, itemgetter
 from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
-from accord.plans.models import Source, SourceTask, paths_in, priority_in, without_struck
+from accord.plans.models import Source, SourceTask, paths_in, priority_in, unclear_paths, without_struck
 from accord.text.blocks import read_blocks
 from accord.text.markdown import as_code
-from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text, spans
+from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text
 
 NUMBER = re.compile(r"(?<!\s)\s*\(#([1-9][0-9]{0,17})\)\s*\Z")
 """The issue of an entry, as a write-back puts it at the end of its first line."""
 
-_PARTS = re.compile(r"[,;()\u2013\u2014]|:\s|\s(?:and|or|and/or|&|\+|-)\s")
 _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|[^\w\[])*")
 """An id and tags such as ``T012 [P]``, without a title."""
 
@@ -148,20 +146,9 @@ def list_findings(markdown: str, entries: Iterable[ListEntry], place: str) -> It
         yield place, Finding("box-malformed", message, line=line, severity=severity, hint=hint)
     for entry in (each for each in entries if not (each.is_done or each.body)):
         scopes = [text for name in _SCOPES for text in entry.fields.get(name, ())]
-        for words in chain(_unclear_paths([entry.text]), _unclear_paths(scopes, is_field=True)):
+        for words in chain(unclear_paths([entry.text]), unclear_paths(scopes, is_field=True)):
             message, hint = f"`{words}` is not clearly one path.", "Put each path in backticks: `src/my export.py`."
             yield place, Finding("path-unclear", message, line=entry.line, hint=hint)
-
-
-def _unclear_paths(texts: Sequence[str], *, is_field: bool = False) -> Iterator[str]:
-    """Yield a folder before a file, as one path may be with its blank, and parts of fields from one to the other."""
-    plain = (span.text for text in texts for span in spans(text) if span.kind == "text")
-    for words in (part.split() for text in plain for part in _PARTS.split(text) if part.strip()):
-        for first, *rest in [words] if is_field else pairwise(words):
-            is_folder = "/" in first and first[-1].isalnum() and not paths_in(posixpath.basename(first))
-            is_end = (is_field and "/" in rest[-1]) or paths_in(rest[-1]) if rest else not paths_in(first)
-            if is_folder and is_end and (is_field or (paths_in(first) and "/" not in rest[-1])):
-                yield " ".join((first, *rest))
 
 
 def _without_fields(text: str, known: frozenset[str] | None) -> tuple[str, list[tuple[str, str]]]:
@@ -288,17 +275,27 @@ _WAITING = re.compile(
 )
 _NEXT_WORD = re.compile(r"(?:-|[\s*_`.&/'\"\u2019]*)[^\W_]")
 _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
+_OF_TASK = re.compile(
+    r"(?:.*[,:])?[\s*_`]*(?:(?:this|it)(?: task)?|[A-Za-z]{1,10}-?\d{1,6}[a-z]?)?", re.IGNORECASE | re.DOTALL
+)
+"""What stands before the verb of a clause about the task itself: nothing, a pronoun, or its id."""
+
+
+def _is_about_task(before: str, hit: re.Match[str]) -> bool:
+    begins = hit[0][0].isupper() or ":" in hit[0][: hit.start("all") - hit.start()]  # a line, or a label
+    return bool(_OF_TASK.fullmatch(before)) or (begins and not _NEGATION.search(before))
 
 
 def waited_for(texts: Iterable[str], own: str, known: frozenset[str]) -> Iterator[str]:
     """Yield what the task ``own`` waits for by the sentences about it: ids and first words of ``known`` tasks.
 
-    They end a clause. A number counts where it is all that a sentence says, and so does the task itself.
+    A clause about it begins with the verb, a pronoun or its id, and ends with them; a label with a colon may stand
+    anywhere. A number counts where it is all that a sentence says, and so does the task itself.
     """
     for sentence in chain.from_iterable(map(_CLAUSES.split, texts)):
         hit = _WAITING.search(sentence)
         before = sentence[: hit.start()].strip("*_` ") if hit else ""
-        if hit and {*references_in([before])} <= {own} and not _NEGATION.search(before):
+        if hit and {*references_in([before])} <= {own} and _is_about_task(before, hit):
             is_all = not before and not sentence[hit.end("ids") :].strip("*_`)].- ")
             named = () if _NEXT_WORD.match(sentence, hit.end("ids")) else references_in([hit["ids"]])
             names = [name for name in named if is_all or name != own]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -92,6 +93,7 @@ _NAMES = ("Dockerfile", "Makefile", "Gemfile", "Procfile", "Jenkinsfile", "LICEN
 _WORD = re.compile(r"[^\s,;|]+")
 _CHARACTERS = re.compile(r"[\w.@+~*?\[\]{}()$# -]+(?:/[\w.@+~*?\[\]{}()$# -]*)*", re.UNICODE)
 _WITH_BLANK = re.compile(r"(?!\./|(?:\S*/)?\.?bin/)\S*/[^\s./]+(?: +[^\s/-][^\s/]*)*\.\w+")
+_PARTS = re.compile(r"[,;()\u2013\u2014]|:\s|\s(?:and|or|and/or|&|\+|-)\s")
 _PRODUCT = re.compile(r"[A-Z][A-Za-z]*\.(?:js|ts|io|py)")
 _LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L\d+)?)\Z")
 
@@ -129,6 +131,17 @@ def _as_path(word: str, folders: frozenset[str], *, is_code: bool) -> str:
     else:
         is_path = is_file or is_hidden or head in FOLDERS or head in folders or (is_code and "(" not in word)
     return posixpath.normpath(word) if is_path and not word.startswith(("/", "..", "~")) else ""
+
+
+def unclear_paths(texts: Sequence[str], *, is_field: bool = False) -> Iterator[str]:
+    """Yield a folder before a file, as one path may be with its blank, and parts of fields from one to the other."""
+    plain = (span.text for text in texts for span in spans(text) if span.kind == "text")
+    for words in (part.split() for text in plain for part in _PARTS.split(text) if part.strip()):
+        for first, *rest in [words] if is_field else pairwise(words):
+            is_folder = "/" in first and first[-1].isalnum() and not paths_in(posixpath.basename(first))
+            is_end = (is_field and "/" in rest[-1]) or paths_in(rest[-1]) if rest else not paths_in(first)
+            if is_folder and is_end and (is_field or (paths_in(first) and "/" not in rest[-1])):
+                yield " ".join((first, *rest))
 
 
 def without_struck(text: str) -> str:
