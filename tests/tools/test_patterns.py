@@ -20,7 +20,6 @@ from accord_sandbox import calls, pages, repositories
 
 LOCAL_NAMES = {
     "accord.github.pulls._closing_pattern": [{"CLOSING_KEYWORDS": CLOSING_KEYWORDS}],
-    "accord.core.lazy_re.__getattr__": [],
     "accord.core.refusals.known_refusal": [{"known": known, "text": ""} for known in REFUSALS],
     "accord.results.bodies._owner_patterns": [
         {"known": "a b|a c", "word": "(?:(?:a b|a c)(?=[.]*(?:[ )]|\\Z))|[^ )]+)"}

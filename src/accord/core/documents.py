@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from accord.core import lazy_re as re
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
 from accord.core.frozen import Frozen

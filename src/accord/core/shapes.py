@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from accord.core import lazy_re as re
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning

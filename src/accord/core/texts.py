@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
-from accord.core import lazy_re as re
 from accord.core.findings import Finding
 
 _TEMPLATES = """

@@ -6,13 +6,13 @@ Each has a budget: GitHub keeps 1 MB of UTF-16 of outputs a job, and 1 MiB of su
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from accord.core import lazy_re as re
 from accord.core.findings import Finding, Severity
 from accord.files.store import DISK_FULL
 from accord.text.hidden import as_seen

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import takewhile
 from typing import Any
 
-from accord.core import lazy_re as re
 from accord.core.errors import Refused
 from accord.core.refusals import known_refusal
 from accord.git.program import Git, is_ancestor

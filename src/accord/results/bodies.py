@@ -6,12 +6,12 @@ templates: workflow contracts, "Work Item Body Templates". The order of sections
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue

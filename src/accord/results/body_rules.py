@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from accord.core import lazy_re as re
 from accord.core.findings import Finding, warning
 from accord.core.suggest import correct_spelling
 from accord.core.texts import is_template, line_end_findings

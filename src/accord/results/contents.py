@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 
-from accord.core import lazy_re as re
 from accord.core.texts import is_nothing
 from accord.text.blocks import read_blocks
 from accord.text.outline import code_of, seen_text

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 
-from accord.core import lazy_re as re
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
 from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM, has_address

@@ -6,6 +6,7 @@ An entry is a file, a folder with all below it, or a glob.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -13,7 +14,6 @@ from itertools import islice, product, takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from accord.core import lazy_re as re
 from accord.files.patterns import path_patterns
 
 if TYPE_CHECKING:

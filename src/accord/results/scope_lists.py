@@ -6,10 +6,10 @@ Source: workflow contracts, "Task Issue Template"; every entry and block is read
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.results.scope_entries import FILE_NAME
 from accord.results.scope_tree import Doubt, ScopeEntry, ScopeTitle, collect_paths

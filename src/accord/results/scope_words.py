@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from accord.core import lazy_re as re
 from accord.core.texts import is_placeholder
 from accord.results.scope_entries import FILE_NAME
 from accord.text.inlines import ENTITY, decoded_entity, read_inlines

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from posixpath import normpath
 from urllib.parse import unquote, urlsplit
 
-from accord.core import lazy_re as re
 from accord.text.hidden import strip_hidden
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")

@@ -6,10 +6,9 @@ expect a line without its end.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
-
-from accord.core import lazy_re as re
 
 BlockKind = Literal[
     "document", "quote", "list", "item", "footnote", "paragraph", "heading", "code", "fence", "html", "rule", "table"

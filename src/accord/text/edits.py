@@ -6,12 +6,12 @@ position *doubt* on, readers of a block may differ. A *reading* is the text as o
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
-from accord.core import lazy_re as re
 from accord.text.addresses import is_misleading
 from accord.text.hidden import GUARD, hidden_edits
 from accord.text.html import attribute_edits, image_edits, is_allowed_tag, link_of_tag, without_tags

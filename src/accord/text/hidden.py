@@ -11,10 +11,10 @@ A kept character is always next to visible ones, so removing the others never ch
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
-from accord.core import lazy_re as re
 from accord.text.views import Edit, View
 
 GUARD = "\N{WORD JOINER}"
@@ -68,7 +68,9 @@ _KEPT = "|".join(
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
     )
 )
-_TOKEN = re.compile(f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)")
+_TOKEN = f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)"
+"""Compiled at its first use: most texts hold no invisible character."""
+
 _RUN = re.compile(f"[{_INVISIBLE}]+")
 _RTL = f"[{_RIGHT_TO_LEFT}]"
 _SEPARATORS = re.compile("[\u2028\u2029]")
@@ -78,7 +80,7 @@ def hidden_edits(text: str) -> Iterator[Edit]:
     """Take out each run of invisible characters without a meaning; readers see separators of lines as a blank."""
     if not _RUN.search(text):
         return
-    for hit in _TOKEN.finditer(text):
+    for hit in re.finditer(_TOKEN, text):
         if hit["hidden"] or (hit["mark"] and not _is_beside_rtl(text, hit.start())):
             yield Edit(*hit.span(), " " if _SEPARATORS.search(hit[0]) else "", "hidden")
 

@@ -8,11 +8,11 @@ names. Other attributes are left out, as GitHub does it. Other tags, and those w
 from __future__ import annotations
 
 import html
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from accord.core import lazy_re as re
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.inlines import InlineSpan
 from accord.text.views import Cursor, Edit

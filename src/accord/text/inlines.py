@@ -7,11 +7,11 @@ address takes backticks and brackets in, and a run of backticks may be overlooke
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from accord.core import lazy_re as re
 from accord.text.block_syntax import LONGEST_LABEL, TITLE, Definition, address_end, match_end
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from textwrap import indent
 
-from accord.core import lazy_re as re
 from accord.text.blocks import read_blocks
 from accord.text.hidden import GUARD, as_seen
 

@@ -5,6 +5,7 @@ Headings and boxes inside code, block quotes and comments are text about structu
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,6 @@ from functools import cached_property
 from itertools import chain, filterfalse, groupby, pairwise
 from typing import Literal, NamedTuple
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.text.block_syntax import Block, Blocks
 from accord.text.blocks import read_blocks

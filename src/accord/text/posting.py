@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
-from accord.core import lazy_re as re
 from accord.core.errors import WrongUsage
 from accord.core.frozen import Frozen
 from accord.text.addresses import host_of, is_safe_address, may_load, refers_elsewhere

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.text.secret_shapes import ANY_WORD, BEGINNINGS, KEY, LONG_WORD, SHAPES
 from accord.text.views import Edit, View

@@ -8,11 +8,11 @@ code a hole.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.text.block_syntax import Block, Blocks, Definition
 from accord.text.blocks import NESTING, read_blocks

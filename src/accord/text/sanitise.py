@@ -18,11 +18,11 @@ each at most half as long as the text and three more.
 from __future__ import annotations
 
 import html
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from accord.core import lazy_re as re
 from accord.core.frozen import Frozen
 from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_edits, invisible_runs, strip_hidden, without_escapes

@@ -5,9 +5,8 @@ Only unmistakable shapes are listed, because a false hit destroys text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-
-from accord.core import lazy_re as re
 
 _MIXED = r"(?=[a-z_.~-]{0,60}[A-Z0-9])"
 """A token is not made of small letters only; names of variables and packages are."""

@@ -10,13 +10,13 @@ which a squash makes of a pull request's title and body. Bots read the raw text,
 from __future__ import annotations
 
 import html
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from html.entities import html5
 from itertools import accumulate
 
-from accord.core import lazy_re as re
 from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, is_hidden
 from accord.text.inlines import ENTITY, ESCAPE, InlineSpan, decoded_entity

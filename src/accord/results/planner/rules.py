@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accord.core import lazy_re as re
 from accord.core.findings import Finding, names_of, pointer, warning
 from accord.core.frozen import Frozen
 from accord.core.machine import ancestors, find_cycle

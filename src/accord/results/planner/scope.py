@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from accord.core import lazy_re as re
 from accord.engine.receipts import default_run_key
 from accord.results.bodies import SPEC_REFERENCE
 from accord.results.planner.rules import Plan, item_number
