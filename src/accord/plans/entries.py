@@ -278,7 +278,7 @@ _NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
 _OF_TASK = re.compile(
     r"(?:.*[,:])?[\s*_`]*(?:(?:this|it)(?: task)?|[A-Za-z]{1,10}-?\d{1,6}[a-z]?)?", re.IGNORECASE | re.DOTALL
 )
-"""What stands before the verb of a clause about the task itself: nothing, a pronoun, or its id."""
+"""The words before the verb of a clause about the task itself: none, a pronoun, or its id."""
 
 
 def _is_about_task(before: str, hit: re.Match[str]) -> bool:
