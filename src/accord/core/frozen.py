@@ -5,13 +5,24 @@ For the classes that a quick command imports, that takes an eighth of its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def json_field(
+    path: str = "", read: Callable[[Any], Any] = lambda value: value, *, empty: Any = MISSING, **options: Any
+) -> Any:
+    """Declare a field of an object whose JSON has the value at a path such as ``user.login``, by default its own name.
+
+    Where the JSON has no value, or an empty text, the value is ``empty``, or else the default of the field; without
+    both, the JSON must have one. ``options`` are those of ``field``.
+    """
+    return field(metadata={"path": path.split(".") if path else (), "read": read, "empty": empty}, **options)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, json_field))
 class Frozen:
     """A base class whose subclasses are frozen dataclasses, for ``replace``, ``asdict`` and ``fields`` too.
 
@@ -44,6 +55,26 @@ class Frozen:
             if name not in given:
                 given[name] = self._factories[name]()
         self.__post_init__()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the JSON of an object by its fields. Raises KeyError, TypeError, ValueError or AttributeError."""
+        values = dict[str, Any]()
+        for each in (one for one in fields(cls) if one.metadata):
+            *above, last = each.metadata["path"] or (each.name,)
+            empty, holder = each.metadata["empty"], data
+            if empty is MISSING and each.name in cls._required:
+                for step in above:
+                    holder = holder[step]
+                values[each.name] = each.metadata["read"](holder[last])
+                continue
+            for step in above:
+                holder = holder.get(step) or {}
+            if (value := holder.get(last)) not in (None, ""):
+                values[each.name] = each.metadata["read"](value)
+            elif empty is not MISSING:
+                values[each.name] = empty
+        return cls(**values)
 
     def __post_init__(self) -> None:
         """Check or complete a new instance."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from accord.core.clock import Clock, attempts, doubling_pauses
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.core.findings import names_of
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.core.log import log
 from accord.github.models import NotThere
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
@@ -94,11 +94,11 @@ _NAMED = 20
 class Artifact(Frozen):
     """An artifact as GitHub lists it. ``digest`` is that of its archive, such as ``sha256:…``; empty on old servers."""
 
-    id: int
-    name: str
-    digest: str
-    created_at: str
-    is_expired: bool
+    id: int = json_field()
+    name: str = json_field()
+    digest: str = json_field(empty="")
+    created_at: str = json_field(empty="")
+    is_expired: bool = json_field("expired", bool)
 
 
 class Fetched(Frozen):
@@ -114,8 +114,8 @@ class ArtifactMethods(Rest):
 
     def artifacts(self, run_id: int, name: str = "") -> list[Artifact]:
         """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
-        params = {"name": name} if name else {}
-        return list(self._list_items(f"/actions/runs/{run_id}/artifacts", _artifact, key="artifacts", **params))
+        path, params = f"/actions/runs/{run_id}/artifacts", {"name": name} if name else {}
+        return list(self._list_items(path, Artifact.from_json, key="artifacts", **params))
 
     def download(self, artifact: Artifact, file: IO[bytes]) -> None:
         """Write the archive into a file that is open for writing, from its beginning.
@@ -212,15 +212,4 @@ def _expired_error(artifact: Artifact) -> Refused:
     return Refused(
         f'The artifact "{artifact.name}" has expired or was deleted.',
         hint="Run the job that made it again; retention-days of its upload says how long it is kept.",
-    )
-
-
-def _artifact(data: dict[str, Any]) -> Artifact:
-    """Read the JSON of an artifact (schema "artifact" of GitHub's OpenAPI description)."""
-    return Artifact(
-        id=data["id"],
-        name=data["name"],
-        digest=data.get("digest") or "",
-        created_at=data.get("created_at") or "",
-        is_expired=bool(data["expired"]),
     )

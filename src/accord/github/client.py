@@ -18,7 +18,7 @@ from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Forbidden, Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
-from accord.github.rest import optional_timestamp, segment
+from accord.github.rest import segment
 from accord.github.settings import SettingsMethods
 from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
@@ -97,7 +97,7 @@ class GitHub(
     def repository(self) -> Repository:
         """Read the repository. GET …. Raises Refused when this token cannot see it."""
         try:
-            return self._call("GET", "").read(_repository)
+            return self._call("GET", "").read(Repository.from_json)
         except NotThere as absent:
             raise Refused(absent.message, hint=absent.hint) from absent
 
@@ -111,17 +111,17 @@ class GitHub(
 
     def issue(self, number: int) -> Issue | None:
         """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
-        return self._find(f"/issues/{number}", _issue)
+        return self._find(f"/issues/{number}", Issue.from_json)
 
     def issues(self, *, state: str = "all", label: str = "") -> Iterator[Issue]:
         """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
         order = {"sort": "created", "direction": "desc", **({"labels": label} if label else {})}
-        return self._list_items("/issues", _issue, state=state, **order)
+        return self._list_items("/issues", Issue.from_json, state=state, **order)
 
     def closed_issues(self, since: datetime) -> Iterator[Issue]:
         """List closed issues and pull requests that changed since then, the last changed first. GET …/issues."""
         params = {"state": "closed", "sort": "updated", "direction": "desc", "since": timestamp(since)}
-        return self._list_items("/issues", _issue, **params)
+        return self._list_items("/issues", Issue.from_json, **params)
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server, which names itself.
@@ -154,13 +154,13 @@ class GitHub(
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
         """Create an issue. POST …/issues."""
         content = {"title": title, "body": body, "labels": list(labels)}
-        return self._call("POST", "/issues", body=content, creates_content=True).read(_issue)
+        return self._call("POST", "/issues", body=content, creates_content=True).read(Issue.from_json)
 
     def change_issue(self, number: int, change: IssueChange) -> Issue:
         """Change the given fields of an issue. PATCH …/issues/{n}."""
         fields = {"type" if key == "type_name" else key: value for key, value in asdict(change).items()}
         given = {key: value for key, value in fields.items() if value is not None}
-        return self._call("PATCH", f"/issues/{number}", body=given).read(_issue)
+        return self._call("PATCH", f"/issues/{number}", body=given).read(Issue.from_json)
 
     def replace_labels(self, number: int, labels: Sequence[str]) -> None:
         """Replace all labels of an issue. PUT …/issues/{n}/labels."""
@@ -168,17 +168,17 @@ class GitHub(
 
     def blockers(self, number: int) -> list[Issue]:
         """List the issues that block an issue. GET …/dependencies/blocked_by. Raises NotThere where GitHub has none."""
-        return list(self._list_items(f"/issues/{number}/dependencies/blocked_by", _issue))
+        return list(self._list_items(f"/issues/{number}/dependencies/blocked_by", Issue.from_json))
 
     def blocked_issues(self, number: int) -> list[Issue]:
         """List the issues that an issue blocks. GET …/dependencies/blocking. Raises NotThere where GitHub has none."""
-        return list(self._list_items(f"/issues/{number}/dependencies/blocking", _issue))
+        return list(self._list_items(f"/issues/{number}/dependencies/blocking", Issue.from_json))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """Add a dependency by the blocker's database id; an existing one counts. POST …/dependencies/blocked_by."""
         path = f"/issues/{number}/dependencies/blocked_by"
         try:
-            return self._call("POST", path, body={"issue_id": blocker_id}).read(_issue)
+            return self._call("POST", path, body={"issue_id": blocker_id}).read(Issue.from_json)
         except NotThere:
             raise
         except Refused:
@@ -193,31 +193,29 @@ class GitHub(
 
     def sub_issues(self, number: int) -> list[Issue]:
         """List the sub-issues of an issue. GET …/sub_issues. Raises NotThere where the server has none."""
-        return list(self._list_items(f"/issues/{number}/sub_issues", _issue))
+        return list(self._list_items(f"/issues/{number}/sub_issues", Issue.from_json))
 
     def add_sub_issue(self, number: int, child_id: int) -> Issue:
         """Add a sub-issue by its database id, and return the parent. POST …/sub_issues."""
-        return self._call("POST", f"/issues/{number}/sub_issues", body={"sub_issue_id": child_id}).read(_issue)
+        return self._call("POST", f"/issues/{number}/sub_issues", body={"sub_issue_id": child_id}).read(Issue.from_json)
 
     def add_assignees(self, number: int, logins: Sequence[str]) -> Issue:
         """Assign accounts; GitHub leaves out those that cannot be assigned. POST …/issues/{n}/assignees."""
-        return self._call("POST", f"/issues/{number}/assignees", body={"assignees": list(logins)}).read(_issue)
+        return self._call("POST", f"/issues/{number}/assignees", body={"assignees": list(logins)}).read(Issue.from_json)
 
     def milestones(self) -> list[Milestone]:
         """List the milestones, open ones first. GET …/milestones."""
-        found = self._list_items(
-            "/milestones", lambda data: Milestone(data["number"], data["title"], data["state"] == "open"), state="all"
-        )
+        found = self._list_items("/milestones", Milestone.from_json, state="all")
         return sorted(found, key=lambda milestone: not milestone.is_open)
 
     def labels(self) -> list[Label]:
         """List all labels. GET …/labels."""
-        return list(self._list_items("/labels", _label))
+        return list(self._list_items("/labels", Label.from_json))
 
     def create_label(self, label: Label) -> Label:
         """Create a label. POST …/labels."""
         content = {"name": label.name, "description": label.description, "color": label.color}
-        return self._call("POST", "/labels", body=content).read(_label)
+        return self._call("POST", "/labels", body=content).read(Label.from_json)
 
     def change_label(self, name: str, label: Label) -> None:
         """Change name, description and color of a label; issues keep it. PATCH …/labels/{name}."""
@@ -230,7 +228,7 @@ class GitHub(
 
     def label(self, name: str) -> Label | None:
         """Read one label by its name, ignoring case; None without one. GET …/labels/{name}."""
-        return self._find(self._label_path(name), _label)
+        return self._find(self._label_path(name), Label.from_json)
 
     def _label_path(self, name: str) -> str:
         return f"/labels/{segment(name)}"
@@ -307,55 +305,7 @@ class Connection(NamedTuple):
         return Remote(f"{self.page}.git", self.server_url, self.token, clock)
 
 
-def _repository(data: dict[str, Any]) -> Repository:
-    """Read the JSON of a repository (schema "full-repository")."""
-    role, pushing = data.get("permissions"), ("push", "maintain", "admin")
-    return Repository(
-        full_name=data["full_name"],
-        is_archived=bool(data.get("archived")),
-        has_issues=bool(data.get("has_issues", True)),
-        default_branch=data.get("default_branch") or "main",
-        may_triage=any(role.get(name) for name in ("triage", *pushing)) if role else None,
-        may_push=any(role.get(name) for name in pushing) if role else None,
-        is_private=data.get("private"),
-    )
-
-
 def _search_page(data: dict[str, Any]) -> tuple[list[Issue], bool]:
     """Read a page of search results, and whether the search found all that there is."""
     is_whole = not data["incomplete_results"] and data["total_count"] <= SEARCH_RESULTS
-    return [_issue(entry) for entry in data["items"]], is_whole
-
-
-def _issue(data: dict[str, Any]) -> Issue:
-    """Read the JSON of an issue (schema "issue" or "issue-search-result-item" of GitHub's OpenAPI description)."""
-    user = data.get("user") or {}
-    dependencies = data.get("issue_dependencies_summary")
-    return Issue(
-        id=data["id"],
-        number=data["number"],
-        url=data["html_url"],
-        title=data["title"],
-        body=data.get("body") or "",
-        labels=tuple(label if isinstance(label, str) else label["name"] for label in data["labels"]),
-        state=data["state"],
-        state_reason=data.get("state_reason"),
-        author=user.get("login", ""),
-        author_is_bot=user.get("type") == "Bot",
-        closed_by=(data.get("closed_by") or {}).get("login"),
-        is_pull="pull_request" in data,
-        created_at=parse_timestamp(data["created_at"]),
-        blocker_count=dependencies["total_blocked_by"] if dependencies else None,
-        assignees=tuple(person["login"] for person in data.get("assignees") or ()),
-        open_blocker_count=dependencies["blocked_by"] if dependencies else None,
-        updated_at=optional_timestamp(data.get("updated_at")),
-        closed_at=optional_timestamp(data.get("closed_at")),
-        merged_at=optional_timestamp((data.get("pull_request") or {}).get("merged_at")),
-        type_name=(data.get("type") or {}).get("name"),
-        has_parent=bool(data.get("parent_issue_url")),
-        milestone=(data.get("milestone") or {}).get("number"),
-    )
-
-
-def _label(data: dict[str, Any]) -> Label:
-    return Label(data["name"], data.get("description") or "", data["color"].lower())
+    return [Issue.from_json(entry) for entry in data["items"]], is_whole

@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import Clock, timestamp
+from accord.core.clock import Clock, parse_timestamp, timestamp
 from accord.core.errors import Refused
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.github.models import NotThere
 from accord.github.once import send_once, send_until_answered
-from accord.github.rest import Rest, optional_timestamp
+from accord.github.rest import Rest
 
 
 class Comment(Frozen):
-    """A comment of a conversation, or of a thread of a review."""
+    """A comment of a conversation, or of a thread of a review (schemas "issue-comment" and its like)."""
 
-    id: int
-    url: str
-    body: str
-    author: str
-    is_bot: bool = False
-    review_id: int | None = None  # of the review that its thread belongs to
+    id: int = json_field()
+    url: str = json_field("html_url")
+    body: str = json_field(empty="")
+    author: str = json_field("user.login", empty="")
+    is_bot: bool = json_field("user.type", "Bot".__eq__, default=False)
+    review_id: int | None = json_field("pull_request_review_id", default=None)  # which its thread belongs to
     is_hidden: bool = False  # known to GraphQL alone
-    created_at: datetime | None = None  # known to REST alone, as is the next
-    updated_at: datetime | None = None
+    created_at: datetime | None = json_field(read=parse_timestamp, default=None)  # known to REST alone, as is the next
+    updated_at: datetime | None = json_field(read=parse_timestamp, default=None)
 
 
 class CommentMethods(Rest):
@@ -33,25 +33,25 @@ class CommentMethods(Rest):
 
     def comments(self, number: int) -> Iterator[Comment]:
         """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments."""
-        return self._list_items(f"/issues/{number}/comments", read_comment)
+        return self._list_items(f"/issues/{number}/comments", Comment.from_json)
 
     def recent_comments(self, since: datetime) -> Iterator[tuple[int, Comment]]:
         """List the comments that changed since then with their issue's number, last first. GET …/issues/comments."""
         params = {"sort": "updated", "direction": "desc", "since": timestamp(since)}
 
         def with_number(data: dict[str, Any]) -> tuple[int, Comment]:
-            return int(data["issue_url"].rpartition("/")[2]), read_comment(data)
+            return int(data["issue_url"].rpartition("/")[2]), Comment.from_json(data)
 
         return self._list_items("/issues/comments", with_number, **params)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Create a comment. POST …/issues/{n}/comments."""
         path = f"/issues/{number}/comments"
-        return self._call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
+        return self._call("POST", path, body={"body": body}, creates_content=True).read(Comment.from_json)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
         """Replace the body of a comment. PATCH …/issues/comments/{id}."""
-        return self._call("PATCH", f"/issues/comments/{comment_id}", body={"body": body}).read(read_comment)
+        return self._call("PATCH", f"/issues/comments/{comment_id}", body={"body": body}).read(Comment.from_json)
 
     def react(self, comment_id: int, reaction: str) -> None:
         """React to a comment, which GitHub counts once. POST …/reactions, sent again when its answer is lost."""
@@ -100,12 +100,3 @@ def other_identity(login: str) -> Refused:
         f"The token writes as `{login}`, not as the given identity.",
         hint=f"Pass `--identity '{login}'`, or set the input `identity` of the action or workflow.",
     )
-
-
-def read_comment(data: dict[str, Any]) -> Comment:
-    """Read the JSON of a comment (schemas "issue-comment" and "pull-request-review-comment")."""
-    user = data.get("user") or {}
-    is_bot = user.get("type") == "Bot"
-    body, review_id = data.get("body") or "", data.get("pull_request_review_id")
-    times = (optional_timestamp(data.get(name)) for name in ("created_at", "updated_at"))
-    return Comment(data["id"], data["html_url"], body, user.get("login", ""), is_bot, review_id, False, *times)

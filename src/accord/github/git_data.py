@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from accord.core.clock import Clock
 from accord.core.errors import Refused
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.git.program import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
@@ -34,10 +34,10 @@ class Commit(Frozen):
 class TreeEntry(Frozen):
     """An entry of a tree."""
 
-    path: str
-    mode: str  # git's: 100644 file, 100755 program, 120000 link
-    kind: str  # git's: blob, tree or commit
-    sha: str
+    path: str = json_field()
+    mode: str = json_field()  # git's: 100644 file, 100755 program, 120000 link
+    kind: str = json_field("type")  # git's: blob, tree or commit
+    sha: str = json_field()
 
 
 class StoredObject(Frozen):
@@ -52,10 +52,10 @@ TreeChange: TypeAlias = tuple[str, str] | StoredObject | None
 
 
 class Tree(Frozen):
-    """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit."""
+    """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit (schema "git-tree")."""
 
-    sha: str
-    entries: tuple[TreeEntry, ...]
+    sha: str = json_field()
+    entries: tuple[TreeEntry, ...] = json_field("tree", lambda entries: tuple(map(TreeEntry.from_json, entries)))
 
 
 def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> None:
@@ -128,7 +128,7 @@ class GitDataMethods(Rest):
         answer = self._call("GET", path, params={"recursive": "1"} if recursive else None)
         if answer.read(lambda data: bool(data.get("truncated"))):
             raise Refused(f"The tree {sha} is too large: GitHub lists only a part of it.")
-        return answer.read(_tree)
+        return answer.read(Tree.from_json)
 
     def file(self, path: str, commit: str) -> bytes:
         """Read a file of a commit, at most 1 MB ("Get repository content"). Raises Refused without such a file."""
@@ -201,9 +201,3 @@ def _content(data: Any) -> bytes | None:
     """Read the JSON of a file (schema "content-file"); None for a folder, a link, or a file that is too large."""
     is_file = isinstance(data, dict) and data.get("encoding") == "base64"
     return base64.b64decode(data["content"]) if is_file else None
-
-
-def _tree(data: dict[str, Any]) -> Tree:
-    """Read the JSON of a tree (schema "git-tree")."""
-    entries = (TreeEntry(entry["path"], entry["mode"], entry["type"], entry["sha"]) for entry in data["tree"])
-    return Tree(str(data["sha"]), tuple(entries))

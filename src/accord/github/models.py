@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
+from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused, Stopped
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 
 
 class Identity(Frozen):
@@ -25,43 +28,53 @@ class Identity(Frozen):
         return bool(author) and (author or "").lower() in {login.lower() for login in (self.login, *self.others)}
 
 
-class Repository(Frozen):
-    """The facts of a repository that writing to it depends on."""
+def _has_role(*names: str) -> Callable[[Mapping[str, Any]], bool | None]:
+    return lambda role: any(role.get(name) for name in (*names, "push", "maintain", "admin")) if role else None
 
-    full_name: str
-    is_archived: bool
-    has_issues: bool
-    default_branch: str
-    may_triage: bool | None  # as GitHub says of our role, which counts for people only; None where it says nothing
-    may_push: bool | None = None  # likewise
-    is_private: bool | None = None
+
+class Repository(Frozen):
+    """The facts of a repository that writing to it depends on (schema "full-repository")."""
+
+    full_name: str = json_field()
+    is_archived: bool = json_field("archived", bool, empty=False)
+    has_issues: bool = json_field(read=bool, empty=True)
+    default_branch: str = json_field(empty="main")
+    # as GitHub says of our role, which counts for people only; None where it says nothing
+    may_triage: bool | None = json_field("permissions", _has_role("triage"), empty=None)
+    may_push: bool | None = json_field("permissions", _has_role(), default=None)
+    is_private: bool | None = json_field("private", default=None)
+
+
+def _label_names(labels: list[Any]) -> tuple[str, ...]:
+    return tuple(label if isinstance(label, str) else label["name"] for label in labels)
 
 
 class Issue(Frozen):
-    """An issue, or a pull request in its role as one."""
+    """An issue, or a pull request in its role as one (schemas "issue" and "issue-search-result-item")."""
 
-    id: int  # of the database; dependencies are made with it
-    number: int  # seen by people
-    url: str
-    title: str
-    body: str
-    labels: tuple[str, ...]
-    state: str
-    state_reason: str | None
-    author: str
-    author_is_bot: bool
-    closed_by: str | None
-    is_pull: bool
-    created_at: datetime
-    blocker_count: int | None  # native ones, open and closed; None where the server does not tell
-    assignees: tuple[str, ...] = ()
-    open_blocker_count: int | None = None  # None where the server does not tell
-    updated_at: datetime | None = None
-    closed_at: datetime | None = None
-    merged_at: datetime | None = None  # of a pull request
-    type_name: str | None = None
-    has_parent: bool = False
-    milestone: int | None = None
+    id: int = json_field()  # of the database; dependencies are made with it
+    number: int = json_field()  # seen by people
+    url: str = json_field("html_url")
+    title: str = json_field()
+    body: str = json_field(empty="")
+    labels: tuple[str, ...] = json_field(read=_label_names)
+    state: str = json_field()
+    state_reason: str | None = json_field(empty=None)
+    author: str = json_field("user.login", empty="")
+    author_is_bot: bool = json_field("user.type", "Bot".__eq__, empty=False)
+    closed_by: str | None = json_field("closed_by.login", empty=None)
+    is_pull: bool = json_field("pull_request", lambda _: True, empty=False)
+    created_at: datetime = json_field(read=parse_timestamp)
+    # native ones, open and closed; None where the server does not tell
+    blocker_count: int | None = json_field("issue_dependencies_summary.total_blocked_by", empty=None)
+    assignees: tuple[str, ...] = json_field(read=lambda people: tuple(each["login"] for each in people), default=())
+    open_blocker_count: int | None = json_field("issue_dependencies_summary.blocked_by", default=None)  # likewise
+    updated_at: datetime | None = json_field(read=parse_timestamp, default=None)
+    closed_at: datetime | None = json_field(read=parse_timestamp, default=None)
+    merged_at: datetime | None = json_field("pull_request.merged_at", parse_timestamp, default=None)
+    type_name: str | None = json_field("type.name", default=None)
+    has_parent: bool = json_field("parent_issue_url", bool, default=False)
+    milestone: int | None = json_field("milestone.number", default=None)
 
     @property
     def is_open(self) -> bool:
@@ -72,17 +85,17 @@ class Issue(Frozen):
 class Label(Frozen):
     """A label of a repository; ``color`` is six hex digits in lower case."""
 
-    name: str
-    description: str
-    color: str
+    name: str = json_field()
+    description: str = json_field(empty="")
+    color: str = json_field(read=str.lower)
 
 
 class Milestone(Frozen):
     """A milestone of a repository."""
 
-    number: int
-    title: str
-    is_open: bool
+    number: int = json_field()
+    title: str = json_field()
+    is_open: bool = json_field("state", "open".__eq__)
 
 
 @dataclass(slots=True)
@@ -165,53 +178,53 @@ def server_of(api_url: str) -> str:
 
 
 class Pull(Frozen):
-    """A pull request."""
+    """A pull request (schemas "pull-request" and "pull-request-simple")."""
 
-    number: int
-    url: str
-    title: str
-    body: str
-    state: str
-    is_merged: bool
-    is_draft: bool
-    is_locked: bool
-    author: str
-    labels: tuple[str, ...]
-    head_branch: str
-    head_sha: str
-    head_repository: str  # the owner/name its branch lives in; empty when that is gone
-    base_branch: str
-    base_sha: str
-    merge_commit: str = ""  # on the base, empty until it is merged
-    updated_at: datetime | None = None  # its last change, a push included
-    is_mergeable: bool | None = None
+    number: int = json_field()
+    url: str = json_field("html_url")
+    title: str = json_field()
+    body: str = json_field(empty="")
+    state: str = json_field()
+    is_merged: bool = json_field("merged_at", bool, empty=False)
+    is_draft: bool = json_field("draft", bool, empty=False)
+    is_locked: bool = json_field("locked", bool, empty=False)
+    author: str = json_field("user.login", empty="")
+    labels: tuple[str, ...] = json_field(read=_label_names, empty=())
+    head_branch: str = json_field("head.ref")
+    head_sha: str = json_field("head.sha")
+    head_repository: str = json_field("head.repo.full_name", empty="")  # where its branch is; empty when that is gone
+    base_branch: str = json_field("base.ref")
+    base_sha: str = json_field("base.sha")
+    merge_commit: str = json_field("merge_commit_sha", default="")  # on the base, empty until it is merged
+    updated_at: datetime | None = json_field(read=parse_timestamp, default=None)  # its last change, a push included
+    is_mergeable: bool | None = json_field("mergeable", default=None)
     """None in listings and until GitHub computed it; False for conflicts, and behind a base that it must contain."""
-    created_at: datetime | None = None
-    merged_at: datetime | None = None
-    closed_at: datetime | None = None
-    default_branch: str = ""  # of the repository
+    created_at: datetime | None = json_field(read=parse_timestamp, default=None)
+    merged_at: datetime | None = json_field(read=parse_timestamp, default=None)
+    closed_at: datetime | None = json_field(read=parse_timestamp, default=None)
+    default_branch: str = json_field("base.repo.default_branch", default="")  # of the repository
 
 
 class PullFile(Frozen):
-    """A file of a diff."""
+    """A file of a diff (schema "diff-entry")."""
 
-    path: str
-    status: str  # GitHub's word (added, removed, modified, renamed, …)
-    previous_path: str  # what it was called before
-    patch: str | None  # its hunks, None where GitHub shows none: binary, too large, or not changed
+    path: str = json_field("filename")
+    status: str = json_field()  # GitHub's word (added, removed, modified, renamed, …)
+    previous_path: str = json_field("previous_filename", empty="")  # what it was called before
+    patch: str | None = json_field(empty=None)  # its hunks, None where GitHub shows none: binary, too large, unchanged
 
 
 class Review(Frozen):
     """A review as GitHub lists it. ``state`` is PENDING, COMMENTED, APPROVED, CHANGES_REQUESTED or DISMISSED."""
 
-    id: int
-    url: str
-    author: str
-    author_is_bot: bool
-    body: str
-    state: str
-    commit: str
-    submitted_at: datetime | None = None
+    id: int = json_field()
+    url: str = json_field("html_url")
+    author: str = json_field("user.login", empty="")
+    author_is_bot: bool = json_field("user.type", "Bot".__eq__, empty=False)
+    body: str = json_field(empty="")
+    state: str = json_field()
+    commit: str = json_field("commit_id", empty="")
+    submitted_at: datetime | None = json_field(read=parse_timestamp, default=None)
 
 
 class InlineComment(Frozen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import takewhile
@@ -12,10 +13,10 @@ from typing import Any
 from accord.core.errors import Refused
 from accord.core.refusals import known_refusal
 from accord.git.program import Git, is_ancestor
-from accord.github.comments import Comment, read_comment
+from accord.github.comments import Comment
 from accord.github.models import AnchorRefused, Issue, NewReview, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
-from accord.github.rest import Rest, optional_timestamp
+from accord.github.rest import Rest
 from accord.github.transport import Response
 
 
@@ -71,32 +72,10 @@ class PullMethods(Rest):
 
 
 def read_pull(data: dict[str, Any]) -> Pull:
-    """Read the JSON of a pull request (schemas "pull-request" and "pull-request-simple" of GitHub's description)."""
-    head = data["head"]
-    return Pull(
-        number=data["number"],
-        url=data["html_url"],
-        title=data["title"],
-        body=data.get("body") or "",
-        state=data["state"],
-        is_merged=bool(data.get("merged_at")),
-        is_draft=bool(data.get("draft")),
-        is_locked=bool(data.get("locked")),
-        author=(data.get("user") or {}).get("login", ""),
-        labels=tuple(label["name"] for label in data.get("labels", [])),
-        head_branch=head["ref"],
-        head_sha=head["sha"],
-        head_repository=(head.get("repo") or {}).get("full_name", ""),
-        base_branch=data["base"]["ref"],
-        base_sha=data["base"]["sha"],
-        merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
-        updated_at=optional_timestamp(data.get("updated_at")),
-        is_mergeable=False if data.get("mergeable_state") == "behind" else data.get("mergeable"),
-        created_at=optional_timestamp(data.get("created_at")),
-        merged_at=optional_timestamp(data.get("merged_at")),
-        closed_at=optional_timestamp(data.get("closed_at")),
-        default_branch=(data["base"].get("repo") or {}).get("default_branch", ""),
-    )
+    """Read the JSON of a pull request, in which two values depend on others."""
+    pull = Pull.from_json(data)
+    is_mergeable = False if data.get("mergeable_state") == "behind" else pull.is_mergeable
+    return replace(pull, is_mergeable=is_mergeable, merge_commit=pull.merge_commit if pull.is_merged else "")
 
 
 _ANCHOR = re.compile(r"could not be resolved|must be part of the diff|review_thread\.(?:path|line)", re.IGNORECASE)
@@ -109,7 +88,7 @@ class ReviewMethods(Rest):
 
     def files(self, number: int) -> list[PullFile]:
         """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files."""
-        return list(self._list_items(f"/pulls/{number}/files", _file))
+        return list(self._list_items(f"/pulls/{number}/files", PullFile.from_json))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
         """List the files that changed since ``commit`` left ``base``; see ``limits.COMPARED_FILES``."""
@@ -127,21 +106,21 @@ class ReviewMethods(Rest):
     def _compare(self, base: str, commit: str) -> tuple[str, list[PullFile]]:
         """GET …/compare/{base}...{commit}, whose first page has all files."""
         answer = self._call("GET", f"/compare/{base}...{commit}", params={"per_page": 1})
-        return answer.read(lambda data: (str(data["status"]), [_file(entry) for entry in data["files"]]))
+        return answer.read(lambda data: (str(data["status"]), [PullFile.from_json(entry) for entry in data["files"]]))
 
     def reviews(self, number: int) -> list[Review]:
         """List reviews, oldest first; pending ones only of the token's own login. GET …/pulls/{n}/reviews."""
-        return list(self._list_items(f"/pulls/{number}/reviews", _review))
+        return list(self._list_items(f"/pulls/{number}/reviews", Review.from_json))
 
     def create_review(self, number: int, review: NewReview) -> Review:
         """Post a review with its inline comments, all or nothing. Raises AnchorRefused, VerdictRefused."""
         comments = [{"path": c.path, "line": c.line, "side": c.side, "body": c.body} for c in review.comments]
         content = {"commit_id": review.commit, "event": review.event, "body": review.body, "comments": comments}
-        return self._post(f"/pulls/{number}/reviews", content).read(_review)
+        return self._post(f"/pulls/{number}/reviews", content).read(Review.from_json)
 
     def change_review(self, number: int, review_id: int, body: str) -> Review:
         """Replace the body of a review. PUT …/pulls/{n}/reviews/{id}."""
-        return self._call("PUT", f"/pulls/{number}/reviews/{review_id}", body={"body": body}).read(_review)
+        return self._call("PUT", f"/pulls/{number}/reviews/{review_id}", body={"body": body}).read(Review.from_json)
 
     def dismiss_review(self, number: int, review_id: int, message: str) -> None:
         """Dismiss a review that approves or requests changes. Raises Refused when it was dismissed before."""
@@ -159,7 +138,7 @@ class ReviewMethods(Rest):
 
     def review_comments(self, number: int) -> Iterator[Comment]:
         """List the comments on lines and files, oldest first. GET …/pulls/{n}/comments."""
-        return self._list_items(f"/pulls/{number}/comments", read_comment)
+        return self._list_items(f"/pulls/{number}/comments", Comment.from_json)
 
     def _post(self, path: str, content: dict[str, Any]) -> Response:
         try:
@@ -171,26 +150,6 @@ class ReviewMethods(Rest):
             if _ANCHOR.search(refused.message):
                 raise AnchorRefused(refused.message, hint=refused.hint) from refused
             raise
-
-
-def _file(data: dict[str, Any]) -> PullFile:
-    """Read the JSON of a file (schema "diff-entry")."""
-    return PullFile(data["filename"], data["status"], data.get("previous_filename") or "", data.get("patch"))
-
-
-def _review(data: dict[str, Any]) -> Review:
-    """Read the JSON of a review (schema "pull-request-review")."""
-    user = data.get("user") or {}
-    return Review(
-        id=data["id"],
-        url=data["html_url"],
-        author=user.get("login", ""),
-        author_is_bot=user.get("type") == "Bot",
-        body=data.get("body") or "",
-        state=data["state"],
-        commit=data.get("commit_id") or "",
-        submitted_at=optional_timestamp(data.get("submitted_at")),
-    )
 
 
 def heads_on(git: Git, tip: str, pulls: Sequence[Pull]) -> list[str] | None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import NoToken, Refused, Stopped, WrongUsage
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
 from accord.github.models import Access, Forbidden, NotThere, RequestCount
 from accord.github.pacing import Pacer
@@ -94,11 +94,11 @@ class Server:
 
 
 class ListedRepository(Frozen):
-    """A repository in a list, with what decides whether it can be worked on."""
+    """A repository in a list, with what decides whether it can be worked on (schema "minimal-repository")."""
 
-    full_name: str
-    is_archived: bool
-    is_disabled: bool
+    full_name: str = json_field()
+    is_archived: bool = json_field("archived", bool, empty=False)
+    is_disabled: bool = json_field("disabled", bool, empty=False)
 
 
 class RepositoryLists(Server):
@@ -107,7 +107,7 @@ class RepositoryLists(Server):
     def of_organisation(self, name: str) -> list[ListedRepository]:
         """List the repositories of an organisation that the token can see. GET /orgs/{org}/repos. Raises NotThere."""
         try:
-            return list(self._list_items(f"/orgs/{segment(name)}/repos", _listed_repository))
+            return list(self._list_items(f"/orgs/{segment(name)}/repos", ListedRepository.from_json))
         except NotThere as refused:
             hint = f"Check that the organisation `{name}` exists and that the token may see it."
             raise NotThere(refused.message, hint=f"{hint} For a person, pass `--search user:{name}`.") from None
@@ -131,12 +131,8 @@ class RepositoryLists(Server):
 
 
 def _search_page(data: dict[str, Any]) -> tuple[int, bool, list[ListedRepository]]:
-    return data["total_count"], data["incomplete_results"], [_listed_repository(entry) for entry in data["items"]]
-
-
-def _listed_repository(data: dict[str, Any]) -> ListedRepository:
-    """Read an entry (schemas "minimal-repository" and "repo-search-result-item")."""
-    return ListedRepository(data["full_name"], bool(data.get("archived")), bool(data.get("disabled")))
+    found = [ListedRepository.from_json(entry) for entry in data["items"]]
+    return data["total_count"], data["incomplete_results"], found
 
 
 class Rest(Server):

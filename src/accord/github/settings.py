@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from accord.core.errors import Refused
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.github.models import Conflict, NotThere, PullsNotAllowed
 from accord.github.rest import Rest, segment, segments
 
@@ -15,8 +15,8 @@ from accord.github.rest import Rest, segment, segments
 class WorkflowSettings(Frozen):
     """Whether GITHUB_TOKEN may create and approve pull requests, and its default permissions (read or write)."""
 
-    may_create_pulls: bool
-    permissions: str
+    may_create_pulls: bool = json_field("can_approve_pull_request_reviews", bool)
+    permissions: str = json_field("default_workflow_permissions")
 
 
 class SettingsMethods(Rest):
@@ -24,12 +24,7 @@ class SettingsMethods(Rest):
 
     def workflow_settings(self) -> WorkflowSettings:
         """Read the settings of GitHub Actions. GET …/actions/permissions/workflow, with administration: read."""
-        answer = self._call("GET", "/actions/permissions/workflow")
-        return answer.read(
-            lambda data: WorkflowSettings(
-                bool(data["can_approve_pull_request_reviews"]), str(data["default_workflow_permissions"])
-            )
-        )
+        return self._call("GET", "/actions/permissions/workflow").read(WorkflowSettings.from_json)
 
     def secret_names(self) -> frozenset[str]:
         """List the names of the repository's secrets, and those of its organisation for it, with secrets: read."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from accord.core.frozen import Frozen
-from accord.github.comments import Comment, read_comment
+from accord.github.comments import Comment
 from accord.github.graphql import GraphQLMethods, login_of, next_page
 from accord.github.models import NotThere
 from accord.github.once import send_until_answered
@@ -90,7 +90,7 @@ class ThreadMethods(GraphQLMethods):
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
         """Reply to the first comment of a thread. POST …/pulls/{n}/comments/{id}/replies."""
         path = f"/pulls/{number}/comments/{comment_id}/replies"
-        return self._call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
+        return self._call("POST", path, body={"body": body}, creates_content=True).read(Comment.from_json)
 
     def _whole(self, node: dict[str, Any]) -> ReviewThread:
         """Read a thread with the comments of further pages."""
@@ -138,7 +138,7 @@ def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
         first.get("line"),
         is_resolved=False,
         is_outdated=first.get("subject_type") != "file" and first.get("line") is None,
-        comments=tuple(map(read_comment, comments)),
+        comments=tuple(map(Comment.from_json, comments)),
         original_line=first.get("original_line"),
         original_commit=first.get("original_commit_id") or "",
     )

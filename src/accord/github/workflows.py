@@ -8,7 +8,7 @@ from typing import Any
 
 from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.models import Conflict, Forbidden, NotThere
 from accord.github.once import send_until_answered
@@ -18,21 +18,26 @@ MOST_LOG_BYTES = 4 << 20
 """Only the end of a longer log is kept: what fails ends it."""
 
 
-class WorkflowRun(Frozen):
-    """A run of a workflow."""
+def _text(value: str | None) -> str:
+    return value or ""
 
-    id: int
-    name: str
-    path: str
-    event: str
-    status: str  # GitHub's word (queued, in_progress, completed, …)
-    conclusion: str  # empty until it is completed
-    head_sha: str
-    head_branch: str
-    pulls: tuple[int, ...]  # of this repository, whose head it ran for
-    created_at: datetime
-    title: str = ""  # as its page shows it, which a workflow's run-name decides
-    attempt: int = 1  # from 1
+
+class WorkflowRun(Frozen):
+    """A run of a workflow (schema "workflow-run")."""
+
+    id: int = json_field()
+    name: str = json_field(empty="")
+    path: str = json_field()
+    event: str = json_field()
+    status: str = json_field(read=_text)  # GitHub's word (queued, in_progress, completed, …)
+    conclusion: str = json_field(read=_text)  # empty until it is completed
+    head_sha: str = json_field()
+    head_branch: str = json_field(read=_text)
+    # of this repository, whose head it ran for
+    pulls: tuple[int, ...] = json_field("pull_requests", lambda pulls: tuple(pull["number"] for pull in pulls or ()))
+    created_at: datetime = json_field(read=parse_timestamp)
+    title: str = json_field("display_title", default="")  # as its page shows it, which a workflow's run-name decides
+    attempt: int = json_field("run_attempt", default=1)  # from 1
 
     @property
     def has_ended(self) -> bool:
@@ -57,12 +62,12 @@ class WorkflowMethods(Rest):
 
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
-        return self._find(f"/actions/runs/{run_id}", _run)
+        return self._find(f"/actions/runs/{run_id}", WorkflowRun.from_json)
 
     def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
         """List the runs of a workflow that an event started since then, newest first. Raises NotThere without it."""
-        path = f"/actions/workflows/{segment(file)}/runs"
-        return self._list_items(path, _run, key="workflow_runs", event=event, created=f">={timestamp(since)}")
+        path, created = f"/actions/workflows/{segment(file)}/runs", f">={timestamp(since)}"
+        return self._list_items(path, WorkflowRun.from_json, key="workflow_runs", event=event, created=created)
 
     def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
         """Yield runs that were started by ``workflow_dispatch`` since then, newest first, if their title has the word.
@@ -89,11 +94,11 @@ class WorkflowMethods(Rest):
 
     def runs_of(self, sha: str) -> tuple[WorkflowRun, ...]:
         """List the runs of a commit, newest first. Raises Forbidden without ``actions: read``."""
-        return tuple(self._list_items("/actions/runs", _run, key="workflow_runs", head_sha=sha))
+        return tuple(self._list_items("/actions/runs", WorkflowRun.from_json, key="workflow_runs", head_sha=sha))
 
     def runs_in(self, status: str) -> Iterator[WorkflowRun]:
         """List the runs in a status or with a conclusion, newest first. Raises Forbidden without ``actions: read``."""
-        return self._list_items("/actions/runs", _run, key="workflow_runs", status=status)
+        return self._list_items("/actions/runs", WorkflowRun.from_json, key="workflow_runs", status=status)
 
     def job_log(self, job_id: int) -> str:
         """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty without one. The storage gets no token."""
@@ -133,21 +138,3 @@ class WorkflowMethods(Rest):
         """Start the workflows on ``repository_dispatch`` of this type. POST …/dispatches."""
         content = {"event_type": name, "client_payload": dict(payload)}
         self._call("POST", "/dispatches", body=content)
-
-
-def _run(data: dict[str, Any]) -> WorkflowRun:
-    """Read the JSON of a run (schema "workflow-run")."""
-    return WorkflowRun(
-        id=data["id"],
-        name=data.get("name") or "",
-        path=data["path"],
-        event=data["event"],
-        status=data["status"] or "",
-        conclusion=data["conclusion"] or "",
-        head_sha=data["head_sha"],
-        head_branch=data["head_branch"] or "",
-        pulls=tuple(pull["number"] for pull in data["pull_requests"] or ()),
-        title=data.get("display_title") or "",
-        created_at=parse_timestamp(data["created_at"]),
-        attempt=data.get("run_attempt") or 1,
-    )
