@@ -214,6 +214,7 @@ def test_a_push_to_what_is_not_a_branch_is_refused_before_any_request(workshop: 
         ("merge", "feature-2"),
         ("deleted", "feature-2"),
         pytest.param("closed", "feature-2", marks=pytest.mark.matrix),
+        ("reopened", "feature-2"),
         pytest.param("", "feature", marks=pytest.mark.matrix),
     ],
 )
@@ -224,7 +225,7 @@ def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
     publish_new(workshop, agent, "first.txt")
     pulls = f"/repos/{stage.repository}/pulls"
     (number,) = (one["number"] for one in stage.get(pulls) if one["head"]["ref"] == "feature")
-    if end == "closed":
+    if end in ("closed", "reopened"):
         stage.send("PATCH", f"{pulls}/{number}", state="closed")
     elif end:
         stage.send("PUT", f"{pulls}/{number}/merge", merge_method="squash" if end == "deleted" else end)
@@ -238,10 +239,10 @@ def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
         workshop.tip(branch),
         branch if end else "",
     )
-    assert (
-        publish_patch(workshop.remote(), publication(again, token="accordtwo"), github).commit_sha
-        == published.commit_sha
-    )
+    if end == "reopened":
+        stage.send("PATCH", f"{pulls}/{number}", state="open")
+    once_more = publish_patch(workshop.remote(), publication(again, token="accordtwo"), github)
+    assert (once_more.commit_sha, once_more.moved_to) == (published.commit_sha, published.moved_to)
     changed = fetched(agent, "diff", "--name-only", f"origin/main...origin/{branch}").split()
     assert changed == (["second.txt"] if end else changed)
 

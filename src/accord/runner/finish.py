@@ -297,7 +297,7 @@ def _publication_warnings(published: Published, ref: str, patch: bytes, *, dry_r
     if published.delivery and published.delivery.problem:
         warnings.append(f"The commit was pushed, so GitHub did not sign it: {published.delivery.problem}")
     if published.moved_to:
-        why = f"The pull requests of `{ref}` are merged or closed"
+        why = f"The pull requests of `{ref}` were merged or closed"
         warnings.append(f"{why}, so the changes are for the new branch `{published.moved_to}`. Open a pull request.")
     for commit in published.flattened:
         warnings.append(

@@ -174,9 +174,8 @@ class _Publisher(Frozen):
     def _publish_on(self, facts: BranchFacts) -> Published | None:
         """Commit the patch to the branch, and push it; None if the branch moved in the meantime."""
         git, work, tip = self.git, self.work, facts.tip or facts.base
-        commits = f"{base}..{facts.tip}" if (base := self._known_base()) else facts.tip
-        if applied := facts.tip and commit_of_run(git, work.token, commits, self.patch):
-            return self._result_of(f"{applied}^", applied)
+        if published := self._commit_on(facts.tip):
+            return published
         if not self.patch.strip():
             return self._pushed_before(facts)
         if self._is_over(facts.tip):
@@ -221,8 +220,11 @@ class _Publisher(Frozen):
         A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
         makes for a pull request, or a commit of a fork): then at the tip of its base.
         """
-        has_tip = bool(find_tip(remote_heads(self.git, self.remote), self.branch))
-        fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **({self.branch: "work"} if has_tip else {})})
+        heads = remote_heads(self.git, self.remote)
+        has_tip = bool(find_tip(heads, self.branch))
+        parts = ((name, *name.rpartition("-")) for name in heads)
+        numbered = {name: f"later/{name}" for name, first, _, end in parts if first == self.branch and end.isdecimal()}
+        fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **numbered, **({self.branch: "work"} if has_tip else {})})
         tip = tip_of(self.git, "work") if has_tip else ""
         known = self._known_base()
         if tip:
@@ -235,6 +237,16 @@ class _Publisher(Frozen):
             fetch_refs(self.git, self.remote, {"*": "heads/*"})
             is_there = bool(self.git.line("for-each-ref", "--count=1", "--contains", known, "refs/heads/heads"))
         return BranchFacts(known if is_there else base, "", "")
+
+    def _commit_on(self, tip: str) -> Published | None:
+        """Return this run's commit on the branch, or on one that was made in its place, even if it is in use again."""
+        format_, base = "--format=%(refname:lstrip=3) %(objectname)", self._known_base()
+        later = (line.split(" ") for line in self.git.line("for-each-ref", format_, "refs/heads/later").splitlines())
+        for name, end in (("", tip), *later):
+            commits = f"{base}..{end}" if base else end
+            if applied := end and commit_of_run(self.git, self.work.token, commits, self.patch):
+                return replace(self._result_of(f"{applied}^", applied), moved_to=name)
+        return None
 
     def _fetched_base(self) -> str:
         """Fetch the branch that the work is for, by default the remote's own; return its commit."""
