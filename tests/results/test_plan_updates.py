@@ -160,6 +160,37 @@ def test_a_changed_plan_replaces_the_text_of_an_update_but_none_of_a_person(stag
     assert stage.apply(changed, run_key="k").writes == 0
 
 
+OF_PLAN = {"priority:low", "complexity:high"}
+
+
+@pytest.mark.parametrize(
+    ("label", "before", "by_update", "kept"),
+    [
+        ("mine", True, [], OF_PLAN),
+        ("mine", True, ["mine"], {*OF_PLAN, "mine"}),
+        ("mine", False, [], {*OF_PLAN, "mine"}),
+        ("priority:critical", False, [], {"priority:critical", "complexity:high"}),
+    ],
+)
+def test_a_label_of_a_person_keeps_no_other_label_that_an_update_wrote(
+    stage: Stage, label: str, before: bool, by_update: list[str], kept: set[str]
+) -> None:
+    stage.apply(plan(task("a")), run_key="k")
+
+    if before:
+        stage.send("POST", f"{path_of(stage, 1)}/labels", labels=[label])
+    labels = ["priority:high", "complexity:medium", "area: web", *by_update]
+    stage.apply(plan(update=[update(1, labels=labels)]), run_key="other")
+    if not before:
+        others = [each for each in labels if each.partition(":")[0] != label.partition(":")[0]]
+        stage.send("PUT", f"{path_of(stage, 1)}/labels", labels=[*TASK_LABELS[:2], *others, label])
+    changed = plan({**task("a"), "labels": [*TASK_LABELS[:2], *OF_PLAN]})
+    receipt = stage.apply(changed, run_key="k")
+    assert {*stage.snapshot()[0]["labels"]} == {*TASK_LABELS[:2], "area: web", *kept}
+    assert ("item-edited" in codes(receipt)) == ("priority:low" not in kept)
+    assert stage.apply(changed, run_key="k").writes == 0
+
+
 def test_a_second_version_may_update_the_same_issue_again(stage: Stage) -> None:
     stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=task_body(), labels=TASK_LABELS)
     for priority in ("high", "low"):

@@ -310,17 +310,18 @@ LABELS = {
 def test_labels_of_people_and_of_the_plan_are_merged(
     written: list[str], present: list[str], wanted: list[str], after: list[str] | None, contested: bool
 ) -> None:
-    labels, has_conflict = merge_labels(label_digests(written), present, wanted)
+    labels, has_conflict = merge_labels([label_digests(written)], present, wanted)
     assert (labels if labels is None else list(labels), has_conflict) == (after, contested)
 
 
 UPDATED_LABELS = (*TASK_LABELS, "area: web")
 BY_UPDATE = issue_of(A, 1).body.replace(A["body"].rstrip(), BY_HAND) + write_marker(
-    UPDATED, run="x", wrote=".".join(written_digests(BY_HAND, UPDATED_LABELS))
+    UPDATED, run="x", wrote=".".join(written_digests(BY_HAND, label_digests(UPDATED_LABELS)))
 )
 KEPT_OPEN = {
     "nothing speaks against closing": ({}, ""),
     "changed by an update": ({"body": BY_UPDATE, "labels": UPDATED_LABELS}, ""),
+    "changed by an update and a person": ({"body": BY_UPDATE, "labels": (*UPDATED_LABELS, "mine")}, "labels"),
     "in progress": ({"labels": ("task:implement", "status:in-progress", *TASK_LABELS[2:])}, "status is in-progress"),
     "approved": ({"labels": ("task:implement", "status:approved", *TASK_LABELS[2:])}, "status is approved"),
     "assigned": ({"assignees": ("octocat",)}, "assigned"),

@@ -183,9 +183,9 @@ def split_body(body: str) -> BodyParts:
     return BodyParts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers), copy)
 
 
-def update_limit(issue: Issue, token: str, digest: str) -> int:
+def update_limit(issue: Issue, token: str, digest: str, wrote: str) -> int:
     """Return how many characters new content of an issue's body may have, beside the parts that stay."""
-    kept = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest, wrote=f"{digest}.{digest}")
+    kept = split_body(issue.body).with_marker(UPDATED, run=token, sum=digest, wrote=wrote)
     return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 

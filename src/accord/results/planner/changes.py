@@ -38,6 +38,7 @@ from accord.results.planner.record import (
     is_retired,
     label_digest,
     label_digests,
+    labels_of_updates,
     latest_record,
     record_of,
     text_digest,
@@ -110,9 +111,7 @@ def compare(item: PlannedItem, issue: Issue, plan: Plan, facts: PlanFacts, issue
     title = merge("title", item.title.strip(), issue.title.strip(), text_digest)
     old = content_of(issue)
     content = merge("body", with_numbers(item.content, plan, issues), old, body_digest)
-    is_updated = updated.issuperset(written_digests(None, issue.labels)) and label_digests(item.labels) != record.labels
-    written_labels = label_digests(issue.labels) if is_updated else record.labels
-    labels, has_conflict = merge_labels(written_labels, issue.labels, item.labels)
+    labels, has_conflict = merge_labels([record.labels, *labels_of_updates(issue)], issue.labels, item.labels)
     if labels is not None:
         parts.append("labels")
     if has_conflict:
@@ -141,8 +140,9 @@ def compare_update(
         parts = (*parts, "labels")
     is_applied = has_update(issue, facts.token, update)
     record = latest_record(issue, facts.token, facts.identity)
-    edited = [*_edited_parts(issue, record)] if record else ["body", "labels"]
-    wrote = ".".join(written_digests(None if "body" in edited else content, None if "labels" in edited else labels))
+    edited = [*_edited_parts(issue, record)] if record else ["body"]
+    new = label_digests(labels or ()) - _edited_labels(issue, record) if record else ()
+    wrote = ".".join(written_digests(None if "body" in edited else content, new))
     parts, kept = ((), parts) if is_applied else (parts, ())
     return Comparison(issue, parts, kept, None, content, labels, wrote=wrote)
 
@@ -169,27 +169,34 @@ def _keyed_boxes(text: str, repeated: Set[str]) -> Iterator[tuple[tuple[str, str
 
 
 def merge_labels(
-    written: frozenset[str], present: Sequence[str], wanted: Sequence[str]
+    written: Sequence[Set[str]], present: Sequence[str], wanted: Sequence[str]
 ) -> tuple[tuple[str, ...] | None, bool]:
     """Return the labels to set, None for no change, and whether a person chose another priority or complexity.
 
-    ``written`` are the digests of those that accord set last. Labels that people added or removed stay so.
+    ``written`` are the digests of those that the plan set last, and of those that each update wrote. A label stays that
+    the plan did not change, or that people added or removed.
     """
-    has = {label.casefold() for label in present if category_of(label) not in SET_ONCE}
-    want = {label.casefold(): label for label in wanted if category_of(label) not in SET_ONCE}
-    contested = set()
-    for category in CHANGEABLE:
-        was = {name for name in KNOWN_NAMES if category_of(name) is category and label_digest(name) in written}
-        now, new = ({name for name in names if category_of(name) is category} for names in (has, want))
-        if now not in (was, new) and new != was:
-            contested.add(category)
-    is_ours = {name: label_digest(name) in written for name in has | want.keys()}
-    open_names = [name for name in is_ours if category_of(name) not in contested]
-    added = [want[name] for name in want if name in open_names and name not in has and not is_ours[name]]
-    removed = {name for name in open_names if name in has and name not in want and is_ours[name]}
+    has = {label_digest(label): label for label in present if category_of(label) not in SET_ONCE}
+    want = {label_digest(label): label for label in wanted if category_of(label) not in SET_ONCE}
+    changed, contested = set[str](), False
+    for unit in _label_units([*present, *wanted], written):
+        now, new = has.keys() & unit, want.keys() & unit
+        if new not in (now, written[0] & unit):
+            is_ours = now in [each & unit for each in written]
+            changed |= unit if is_ours else set()
+            contested = contested or not is_ours
+    added = [want[each] for each in want if each in changed and each not in has]
+    removed = [has[each] for each in has if each in changed and each not in want]
     if not added and not removed:
-        return None, bool(contested)
-    return (*(label for label in present if label.casefold() not in removed), *added), bool(contested)
+        return None, contested
+    return (*(label for label in present if label not in removed), *added), contested
+
+
+def _label_units(labels: Iterable[str], written: Iterable[Set[str]]) -> list[Set[str]]:
+    """Return the digests of labels that are judged together: those of a category, and each other one by itself."""
+    names = {*KNOWN_NAMES, *labels}
+    units = [frozenset(label_digest(name) for name in names if category_of(name) is each) for each in CHANGEABLE]
+    return [*units, *(frozenset({each}) for each in label_digests(labels).union(*written).difference(*units))]
 
 
 def to_issue_change(change: Comparison, token: str) -> IssueChange:
@@ -224,8 +231,15 @@ def _edited_parts(issue: Issue, record: ItemRecord) -> Iterator[str]:
         yield "title"
     if body_digest(content) not in {record.body, *updated} or content != without_ticks(content):
         yield "body"
-    if label_digests(issue.labels) != record.labels and not updated.issuperset(written_digests(None, issue.labels)):
+    if _edited_labels(issue, record):
         yield "labels"
+
+
+def _edited_labels(issue: Issue, record: ItemRecord) -> Set[str]:
+    """Return the digests of labels that are not as the plan or an update wrote them."""
+    now, written = label_digests(issue.labels), [record.labels, *labels_of_updates(issue)]
+    units = _label_units(issue.labels, written)
+    return {each for unit in units if now & unit not in [each & unit for each in written] for each in unit}
 
 
 def difference(change: Comparison) -> str:

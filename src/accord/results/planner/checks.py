@@ -31,9 +31,17 @@ from accord.results.labels import (
     check_allowed,
     in_category,
     kind_of,
+    labels_after_update,
 )
 from accord.results.planner.match import same_title
-from accord.results.planner.record import VANISHED, content_limit, latest_record, update_digest
+from accord.results.planner.record import (
+    VANISHED,
+    content_limit,
+    label_digests,
+    latest_record,
+    update_digest,
+    written_digests,
+)
 from accord.results.planner.rules import Plan, check_length, identity_hint, item_number, numbered_owners, split_temp_id
 from accord.results.status import StatusFacts, legal_moves, type_findings
 from accord.text.markdown import as_code
@@ -186,7 +194,9 @@ def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     for i, update in enumerate(plan.result.update):
         issue = existing_issue(update.work_item_id, facts)
         if issue and update.body and 2 * len(update.body) > BODY_CHARS:
-            limit = update_limit(issue, facts.token, update_digest(update))
+            labels = label_digests(labels_after_update(issue, update.labels or ()))
+            wrote = ".".join(written_digests("", labels))
+            limit = update_limit(issue, facts.token, update_digest(update), wrote)
             yield from check_length(longest_length(update.body, plan.names), limit, pointer("update", i, "body"))
 
 

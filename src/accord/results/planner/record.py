@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.core.frozen import Frozen
-from accord.github.limits import BODY_CHARS
+from accord.github.limits import BODY_CHARS, LABELS_PER_ITEM
 from accord.github.models import Identity, Issue
 from accord.results.bodies import CLOSED, LONGEST_NUMBER, LONGEST_TOKEN, UPDATED, BodyParts, has_marker, split_body
 from accord.results.labels import SET_ONCE, category_of
@@ -106,16 +106,24 @@ def update_digest(update: PlannedWorkItemUpdate) -> str:
     return text_digest("\0".join([update.body or "", *(update.labels or ())]))
 
 
-def written_digests(content: str | None, labels: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the digests of a body and of labels, as far as they were written."""
-    texts = () if content is None else (body_digest(content),)
-    return texts if labels is None else (*texts, text_digest(".".join(sorted(label_digests(labels)))))
+def written_digests(content: str | None, labels: Iterable[str]) -> tuple[str, ...]:
+    """Return what an update records: the digest of the body that it wrote, if any, and those of labels."""
+    return (*(() if content is None else (body_digest(content),)), *sorted(labels))
 
 
 def digests_of_updates(issue: Issue) -> frozenset[str]:
     """Return the digests of what updates wrote; with a forged one, a plan only replaces the text that has it."""
-    found = (fields.get("wrote", "") for fields in find_markers(issue.body, UPDATED))
-    return frozenset(".".join(found).split(".")) - {""}
+    return frozenset[str]().union(*_written_by_updates(issue))
+
+
+def labels_of_updates(issue: Issue) -> list[frozenset[str]]:
+    """Return the digests of the labels that each update wrote, of those that wrote any."""
+    found = (frozenset(each for each in wrote if len(each) == _LABEL_CHARS) for wrote in _written_by_updates(issue))
+    return [labels for labels in found if labels]
+
+
+def _written_by_updates(issue: Issue) -> list[list[str]]:
+    return [fields.get("wrote", "").split(".") for fields in find_markers(issue.body, UPDATED)]
 
 
 def label_digest(label: str) -> str:
@@ -131,7 +139,8 @@ def label_digests(labels: Iterable[str]) -> frozenset[str]:
 def content_limit(temp_id: str, blockers: int, labels: int) -> int:
     """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
     kept = BodyParts("", (LONGEST_NUMBER,) * blockers)
-    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS, wrote="x" * (2 * _DIGEST_CHARS + 1))
+    wrote = ".".join(["x" * _DIGEST_CHARS, *["x" * _LABEL_CHARS] * LABELS_PER_ITEM])
+    kept = kept.with_marker(UPDATED, run=LONGEST_TOKEN, sum="x" * _DIGEST_CHARS, wrote=wrote)
     kept = kept.with_marker(CLOSED, run=LONGEST_TOKEN).with_marker(VANISHED, run=LONGEST_TOKEN)
     digests = frozenset(f"{n:0{_LABEL_CHARS}}" for n in range(labels))
     numbers = frozenset(LONGEST_NUMBER - n for n in range(blockers))
