@@ -461,6 +461,22 @@ def test_an_output_is_taken_once_until_its_agent_is_asked_again(tmp_path: Path, 
         assert "again" not in more or contents(folder) == before, steps[: i + 1]
 
 
+def test_the_user_is_asked_once_for_each_output_of_security(tmp_path: Path) -> None:
+    """Also within one second, in which no timestamp tells what was first."""
+    folder = implementing(tmp_path)
+    for number in (1, 2):
+        take(folder, "T-001", "Coder")
+        take(folder, "T-001", "Security", "NEEDS_DECISION", "May it stay open?")
+        answer(writer(folder), {f"UD-{number}": "yes"})
+        resume(writer(folder))
+        once = contents(folder)
+        for _ in range(2):
+            take(folder, "T-001", "Security", "NEEDS_DECISION", "May it stay open?")
+            assert contents(folder) == once
+    take(folder, "T-001", "Security", "NEEDS_DECISION", "May it log tokens?")
+    assert [one.decision_id for one in status_of(read_session(folder)).pending] == ["UD-3"]
+
+
 @pytest.mark.parametrize("enters", ["", "T-001", "meta"])
 @pytest.mark.parametrize("way", FIXES)
 def test_every_way_to_fix_a_failed_review_counts_once_and_the_fourth_time_is_refused(

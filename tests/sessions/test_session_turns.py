@@ -22,7 +22,7 @@ from support.sessions import (
 from accord.core.errors import BrokenContract, Interrupted
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output
-from accord.sessions.run import start_fix
+from accord.sessions.run import answer, start_fix
 from accord.sessions.turns import NextActor, move_on, run_session
 
 DONE = TASKS.replace("not-started", "completed")
@@ -223,3 +223,21 @@ def test_a_coder_sets_its_own_task_as_its_output_does(
     else:
         run_session(writer(folder), work, lambda: False)
         assert f'"{status}"' in (folder / "outputs.jsonl").read_text()
+
+
+def test_a_question_that_security_repeats_after_the_answer_needs_a_person(tmp_path: Path) -> None:
+    lines = outputs(("Coder", "OK"), ("Reviewer", "OK"), ("QA", "OK"), concerns=1)
+    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented"), "outputs.jsonl": lines}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
+    starts, answers = list[str](), {"UD-1": "yes"}
+
+    def work(document: dict[str, Any]) -> AgentOutput | str:
+        starts.append(document["agent"])
+        return AgentOutput.model_validate(agent_output(status="NEEDS_DECISION", summary="May it stay open?"))
+
+    for number in (2, 3):
+        turn = run_session(writer(folder), work, lambda: answer(writer(folder), answers) or True)
+        assert (starts, turn.reason) == (
+            ["Security"] * number,
+            "Security on T-001 asks again what was decided: May it stay open?",
+        )

@@ -21,7 +21,7 @@ from accord.sessions.decision_rules import (
     SECURITY,
     correction_of,
     is_about_security,
-    is_before,
+    is_of_security,
     question_of_security,
     working_state,
 )
@@ -253,12 +253,9 @@ def _path_in_project(session: Session, path: str) -> str:
 
 
 def _question(session: Session, task_id: str, output: AgentOutput, repeated: OutputEntry | None) -> UserQuestion | None:
-    """Return what Security asks; None when it was asked since the last other output for the task before this one."""
+    """Return what Security asks, once for each of its outputs, whatever the user answered."""
     text = question_of_security(task_id, output.summary)
-    earlier = session.outputs[: session.outputs.index(repeated)] if repeated else session.outputs
-    others = [one for one in earlier if one.task_id == task_id]
-    others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
     asked = [one for one in status_of(session).user_decisions if one.question == text]
-    if any(is_about_security(one.category) and (not others or is_before(others[-1].at, one.asked_at)) for one in asked):
-        return None
-    return UserQuestion(text, category=SECURITY)
+    times = sum(is_about_security(one.category) for one in asked)
+    is_asked = times >= sum(is_of_security(text, None, [one]) for one in session.outputs)
+    return None if repeated and is_asked else UserQuestion(text, category=SECURITY)

@@ -127,6 +127,9 @@ def take_turn(
 ) -> tuple[OutputEffects, NextActor | None]:
     """Take an agent's output; return its effects, and why a person is needed, None where the session may go on."""
     effects = apply_output(writer, task, role, output)
+    is_answered = not status_of(writer.read()).pending
+    if effects.is_repeated and output.status == "NEEDS_DECISION" and is_answered:
+        return effects, NextActor(reason=f"{role} on {task} asks again what was decided: {output.summary}")
     if output.status in ("OK", "NEEDS_DECISION", *(("FAIL",) if role in REVIEWS else ())):
         return effects, None
     return effects, NextActor(reason=f"{role} returned {output.status} on {task}: {output.summary}")
