@@ -65,6 +65,17 @@ def test_no_one_signs_a_change_with_the_name_of_another() -> None:
     assert decide_patch(task, signed, by("tester")).task == task, "a repetition changes nothing"
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_a_document_that_comes_back_whole_gives_no_verdict_of_another(role: str) -> None:
+    signed = {name: {**part, "updatedAt": AT, "updatedBy": "eve"} for name, part in BOTH.items()}
+    task = handoff("verification", **{**EVERYTHING, **signed})
+    decided = decide_patch(task, {**task, "metadata": {**task["metadata"], "x-tool": "new"}}, by(role, LATER))
+    assert decided.reasons == ()
+    runtime_now = runtime(decided.task)
+    assert decided.task["metadata"] == {**task["metadata"], "x-tool": "new", "workflowRuntime": runtime_now}
+    assert runtime_now["judgedBy"] == {"decision": "eve", "result": "eve"}
+
+
 @pytest.mark.parametrize(
     "content",
     [

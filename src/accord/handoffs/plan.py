@@ -133,7 +133,7 @@ def decide_patch(
     before, after, now = read_handoff(task), read_handoff(merged), parse_timestamp(author.at)
     digests, actors = judged_digests(before.metadata), verdict_actors(before.metadata)
     changes = list(rules.field_changes(counted, merged))
-    given = [one for one in rules.VERDICTS if rules.may_change(author.role, one) and value_at(wanted, one)]
+    given = rules.given_verdicts(wanted, author.role, author.name)
     record = _verdict_record(before.metadata, after.metadata, [one[-1] for one in given], author.name)
     own = [location for location in changes if location not in rules.REVIEW_REFERENCES]
     own += [one for one in given if (digests.get(one[-1]), actors[one[-1]]) != (record["judged"][one[-1]], author.name)]

@@ -233,6 +233,14 @@ def may_change(role: str, location: FieldPath) -> bool:
     return not any(overlaps(location, closed) for closed in ROLES[role])
 
 
+def given_verdicts(patch: Mapping[str, Any], role: str, name: str) -> list[FieldPath]:
+    """Return the verdicts that a patch gives, also again; those in an artifact that another signs come back as such."""
+    signers = {
+        verdict: value_at(patch, (*verdict[:-1], "updatedBy")) for verdict in VERDICTS if value_at(patch, verdict)
+    }
+    return [one for one, signer in signers.items() if may_change(role, one) and (is_empty(signer) or signer == name)]
+
+
 def role_findings(role: str, changed: Iterable[FieldPath]) -> Iterator[Finding]:
     """Find changes that the role must not make."""
     for location in changed:
