@@ -445,6 +445,7 @@ DECIDED = {**SPENT, "user_decisions": [*GATES, ANSWERED_LOOP]}
 ANSWERED_BUILD = {**ANSWERED, "question": "meta FIX_BUILD: Try it again?"}
 ASK_LOOP = "session ask DIR --question 'T-001 FIX_TESTS: QUESTION'"
 BEFORE = {"asked_at": "2026-01-31T09:00:00Z", "resolved_at": "2026-01-31T10:00:00Z"}
+WAIVE = "session task DIR T-001 --to completed --role Orchestrator --waive-reviews REASON"
 SPENT_LOOP = ["a decision of the user"]
 BUILT, AGAIN = "OK of Integrator", "session set DIR retry_counts.meta.FIX_BUILD=0 --role Orchestrator"
 FAILED = ALL_REVIEWED + outputs(("Integrator", "FAIL"), task="meta")
@@ -494,7 +495,8 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(GATES, ONE, outputs(("QA", "FAIL"))), "FIX_TESTS", [], "session fix DIR T-001 FIX_TESTS --role Orch"),
     (WORK, SPENT, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, SPENT, "FIX_TESTS", ["a decision of the user"], ASK_LOOP),
-    (WORK, DECIDED, "INTEGRATE", BOTH + LAST, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
+    (WORK, DECIDED, "INTEGRATE", BOTH + LAST, WAIVE),
+    (WORK, DECIDED, "FIX_TESTS", SPENT_LOOP, "session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator"),
     (WORK, DECIDED_BEFORE, "INTEGRATE", BOTH + LAST, ASK_LOOP),
     (WORK, full(GATES, ONE, REVIEWED), "INTEGRATE", BOTH + LAST, "session task DIR T-001 --to completed --role Orch"),
     (

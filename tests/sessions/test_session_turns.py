@@ -169,8 +169,24 @@ def test_a_session_that_only_says_that_it_is_done_waits_for_a_person(
     assert (turn.role, said in turn.reason, bool(turn.reason), bool(turn.command)) == ("", True, bool(said), bool(said))
 
 
-@pytest.mark.parametrize("decided", [[], [decision("UD-1", "answered", question="T-001 FIX_TESTS: again?")]])
-def test_a_spent_fix_loop_is_why_a_person_is_needed(tmp_path: Path, decided: list[Any]) -> None:
+SPENT = "T-001 went through FIX_TESTS 3 times, the limit."
+ACCEPTED = [decision("UD-1", "answered", answer="yes, accept", question="T-001 FIX_TESTS: Accept it?")]
+
+
+@pytest.mark.parametrize(
+    ("decided", "reason", "command"),
+    [
+        ([], SPENT, "session ask DIR --question 'T-001 FIX_TESTS: QUESTION'"),
+        (
+            ACCEPTED,
+            f"{SPENT} To allow more, run `accord session set DIR retry_counts.T-001.FIX_TESTS=0 --role Orchestrator`.",
+            "session task DIR T-001 --to completed --role Orchestrator --waive-reviews REASON",
+        ),
+    ],
+)
+def test_a_spent_fix_loop_is_why_a_person_is_needed(
+    tmp_path: Path, decided: list[Any], reason: str, command: str
+) -> None:
     texts = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
     texts["outputs.jsonl"] = outputs(("Coder", "OK"), ("QA", "FAIL"))
     counts = {"T-001": {"FIX_TESTS": 3}}
@@ -178,8 +194,8 @@ def test_a_spent_fix_loop_is_why_a_person_is_needed(tmp_path: Path, decided: lis
         tmp_path, "IMPLEMENT_LOOP", user_decisions=[*SINGLE, *decided], retry_counts=counts, texts=texts
     )
     turn = move_on(writer(folder))
-    assert turn.reason == "T-001 went through FIX_TESTS 3 times, the limit."
-    assert turn.command.split()[2] == ("set" if decided else "ask")
+    shown = [text.replace(str(folder), "DIR") for text in (turn.reason, turn.command)]
+    assert shown == [reason, f"accord {command}"]
 
 
 def test_a_fix_that_a_person_begins_ends_with_the_work_of_the_coder(tmp_path: Path) -> None:

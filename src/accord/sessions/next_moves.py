@@ -138,6 +138,12 @@ def _task_command(session: Session, task: str, target: str) -> ProposedStep:
     return _command(session, "task", task, "--to", target, *_ORCHESTRATOR, task=task, target=target)
 
 
+def _waiver(session: Session, task: str) -> ProposedStep:
+    """Return the step with which the Orchestrator, but no turn by itself, completes a task without its reviews."""
+    words = (task, "--to", "completed", *_ORCHESTRATOR, "--waive-reviews", "REASON")
+    return replace(_command(session, "task", *words, task=task, target="completed"), name="waive")
+
+
 def _fix(session: Session, task: str, loop: str) -> ProposedStep:
     return _command(session, "fix", task, loop, *_ORCHESTRATOR, task=task, target=loop)
 
@@ -284,7 +290,8 @@ def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep 
     for role in record.failed_reviews(task.id):
         has_failed, loop = record.results[task.id][role] in reviews.FAILED, reviews.LOOP_OF.get(role, "")
         if has_failed and (spent := spent_fix(session, "Coder", task.id)):
-            yield _ask_step(session, *spent)
+            is_answered = is_decided(status, session.outputs, *spent)
+            yield _waiver(session, task.id) if is_answered else _ask_step(session, *spent)
         elif role == "Coder" or (has_failed and status.current_state != "IMPLEMENT_LOOP"):
             yield None if session.waits_for(task) else _dispatch(session, task.id, "Coder")
         elif not has_failed:

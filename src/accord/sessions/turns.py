@@ -109,8 +109,10 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
         run.ask(writer, [UserQuestion(step.question, target)])
     else:
         move = main_moves(session)[0]
-        limits = [one.message for task in session.plan if (one := check_fixes(session, "Coder", task.id))]
-        reason = limits[0] if limits and step.name in ("ask", "set") else f"{move.to} needs {', '.join(move.missing)}."
+        limits = [one for task in session.plan if (one := check_fixes(session, "Coder", task.id))]
+        reason = f"{move.to} needs {', '.join(move.missing)}."
+        if limits and step.name in ("ask", "set", "waive"):
+            reason = limits[0].text if step.name == "waive" else limits[0].message
         return NextActor(reason=reason, command=step.command)
     return None
 
