@@ -10,7 +10,7 @@ import click
 
 from accord.agents.providers import ALL, STRUCTURED
 from accord.cli.options import FormatArguments, argument, command, option
-from accord.cli.output import one_line, print_json
+from accord.cli.output import one_line, print_json, redactor
 from accord.cli.run_step import attempts_table, parse_list, task_list
 from accord.cli.sources import local_policy, read_text, regular_file
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table, warn
@@ -22,7 +22,6 @@ from accord.runner.outputs import analysis_outputs, error_outputs
 from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.text.markdown import cell
 from accord.text.outline import tasks
-from accord.text.redaction import redactor_for
 
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
@@ -49,7 +48,7 @@ def analyze(given: _AnalyzeArguments) -> None:
     names = [name for name in given.providers.replace(",", " ").split() if name]
     found = analyse(evidence, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []
-    outputs = analysis_outputs(found, redactor_for(os.environ), local_policy(), warnings)
+    outputs = analysis_outputs(found, redactor(), local_policy(), warnings)
     if given.is_json:
         print_json(outputs)
     else:
@@ -92,7 +91,7 @@ _AGENT_HELP = f"Registered agent, or {', '.join(STRUCTURED)}. Default: detected.
 class _ClassifyArguments(FormatArguments):
     log: str = argument("LOG", envvar="ACCORD_CLASSIFY_LOG")
     agent: str = option("--agent NAME", _AGENT_HELP)
-    exit_code: int | None = option("--exit-code", "Exit code of the agent, if known.", type=click.IntRange(0, 255))
+    exit_code: int | None = option("--exit-code", "Exit code of the agent, if known.", least=0, most=255)
     stderr: str | None = option("--stderr FILE", "The agent's standard error.")
 
 
@@ -112,7 +111,7 @@ def classify(given: _ClassifyArguments) -> None:
         print_json(found.model_dump() if found else NO_ERROR)
     else:
         click.echo("\n".join(_lines_of(found)) if found else "no error")
-    outputs = error_outputs(found, redactor_for(os.environ), local_policy())
+    outputs = error_outputs(found, redactor(), local_policy())
     leave_outputs(outputs)
     category = outputs["error-category"]
     values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]

@@ -14,9 +14,7 @@ import click
 from accord.cli.options import (
     FILE,
     ChangeArguments,
-    Choice,
     FileArguments,
-    Number,
     PostingArguments,
     RootArguments,
     WritingArguments,
@@ -25,7 +23,7 @@ from accord.cli.options import (
     option,
     top_of,
 )
-from accord.cli.output import Progress, attempt, one_line
+from accord.cli.output import Progress, attempt, one_line, redactor
 from accord.cli.receipts import report_receipt, show_receipt
 from accord.cli.sources import github_for, policy_at, read_bytes, read_trusted
 from accord.cli.step import redacted_cell, report_step
@@ -41,7 +39,7 @@ from accord.results.planner.structure import IssueStructure, read_settings
 from accord.results.run import APPLICABLE, CheckedResult, apply_result, read_result, with_patch
 from accord.results.run_options import MOST_COMMENTS, MOST_ITEMS, PlanOptions, ReviewOptions, RevisionOptions
 from accord.text.posting import PostingPolicy
-from accord.text.redaction import redact_json, redactor_for
+from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from accord.github.client import Connection
@@ -53,7 +51,7 @@ _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments):
     result: str = argument("RESULT", envvar="ACCORD_APPLY_RESULT")
-    kind: str | None = option("--kind", "The only accepted kind. Default: any.", type=Choice(sorted(APPLICABLE)))
+    kind: str | None = option("--kind", "The only accepted kind. Default: any.", among=sorted(APPLICABLE))
     run_key: str = option("--run-key", "Scope of exactly-once. Default: the request, else a digest.")
     receipt: Path | None = option("--receipt", "Also write the JSON receipt to this file, in a new folder if need be.")
     request: str = option("--request REQUEST", "Request of a plan: a spec's path, #12, session:NAME, mission:NAME.")
@@ -62,18 +60,19 @@ class _ApplyArguments(WritingArguments, ChangeArguments, PostingArguments):
     )
     close_vanished: bool = option("--close-vanished", "Close items that the plan no longer has.")
     any_issue: bool = option("--any-issue", "Let a plan close and update issues that are not work items.")
-    max_items: int = option("--max-items", "Refuse a plan with more items.", type=click.IntRange(1), default=MOST_ITEMS)
-    work_item: int | None = option("--work-item N", "The work item of an implementor result.", type=Number())
-    pull: int | None = option("--pull N", "The pull request of a reviewer result.", type=Number())
+    max_items: int = option("--max-items", "Refuse a plan with more items.", least=1, default=MOST_ITEMS)
+    work_item: int | None = option("--work-item N", "The work item of an implementor result.")
+    pull: int | None = option("--pull N", "The pull request of a reviewer result.")
     commit: str = option("--commit SHA", "The commit that a reviewer read. Default: the head.")
     max_comments: int = option(
         "--max-comments",
         "New comments of a review on lines and files; the rest is in its body.",
-        type=click.IntRange(0, 1000),
+        least=0,
+        most=1000,
         default=MOST_COMMENTS,
     )
     approvals: str | None = option(
-        "--approvals", "How to post an approving review. Default: the configuration's.", type=Choice(APPROVALS)
+        "--approvals", "How to post an approving review. Default: the configuration's.", among=APPROVALS
     )
     base: str = option("--base BRANCH", "The base branch of a new pull request.")
     checkout: Path = option(
@@ -115,7 +114,7 @@ def _report(receipt: Receipt, given: _ApplyArguments) -> int:
     code = show_receipt(receipt, given.result, given)
     file = given.receipt
     if file:
-        text = json.dumps(redact_json(receipt.as_json(), redactor_for(os.environ)), indent=2) + "\n"
+        text = json.dumps(redact_json(receipt.as_json(), redactor()), indent=2) + "\n"
         file = file if attempt(f"the receipt to {file}", lambda: write_whole(given.receipt or Path(), text)) else None
     report_receipt(receipt, given.result, file)
     return code
@@ -160,7 +159,7 @@ def _options_of(
         progress.show(f"{entry.op} {entry.key}", ended, total)
 
     clock = SystemClock()
-    shared = (connection.repository, clock, redactor_for(os.environ), policy, given.run_key, given.dry_run, show)
+    shared = (connection.repository, clock, redactor(), policy, given.run_key, given.dry_run, show)
     if kind == "planner-result":
         return PlanOptions(
             *shared,

@@ -18,7 +18,7 @@ class _ArtifactArguments(FileArguments, ReadingArguments, FormatArguments):
     name: str = argument("NAME", envvar="ACCORD_ARTIFACT_NAME")
     into: Path = option("--into", "The folder to create.")
     file: str = option("--file PATH", "A file that it must have. Default: its only one.")
-    run_id: int | None = option("--run-id N", "The workflow run. Default: `GITHUB_RUN_ID`.", type=click.IntRange(min=1))
+    run_id: int | None = option("--run-id N", "The workflow run. Default: `GITHUB_RUN_ID`.", least=1)
 
 
 @command(_ArtifactArguments, short_help="Download an artifact of a workflow run.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -39,6 +38,7 @@ from accord.cli.output import (
     one_line,
     print_json,
     print_lines,
+    redactor,
     screen_columns,
 )
 from accord.cli.receipts import show_receipt
@@ -49,7 +49,6 @@ from accord.core.environment import needs_extra
 from accord.core.errors import AccordError, Interrupted, WrongUsage
 from accord.core.network import HOST, open_listener
 from accord.engine.operations import ApplyOptions
-from accord.text.redaction import redactor_for
 
 _COLORS = {"needs_you": "red", "running": "green", "waiting": "yellow", "ready": "cyan", "done": "white"}
 _WITH_COMMAND = ("needs_you", "ready")
@@ -64,11 +63,11 @@ _MARGIN = 15
 class PeriodArguments(Arguments):
     """The period that a page shows."""
 
-    days: int = option("--days", "How far back ended work counts.", type=click.IntRange(1, 365), default=7)
+    days: int = option("--days", "How far back ended work counts.", least=1, most=365, default=7)
 
 
 class _StatusArguments(PeriodArguments, RepositoriesArguments, FormatArguments):
-    limit: int = option("--limit", "Rows of a section; 0 is all.", type=click.IntRange(min=0), default=10)
+    limit: int = option("--limit", "Rows of a section; 0 is all.", least=0, default=10)
     watch: bool = option("--watch", "On a terminal, show it again and again.")
 
 
@@ -174,7 +173,7 @@ def _cut(text: str, columns: int | None) -> str:
 
 
 class _BoardArguments(PeriodArguments, FileArguments, RepositoriesArguments):
-    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65_535), default=0)
+    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", least=0, most=65_535, default=0)
     open: bool = option("--open", "Open the board in the browser.")
     static: Path | None = option("--static DIR", "Write the pages into this folder, and end.", type=FOLDER)
     write: bool = option("--write", "Take answers to questions of sessions in the browser.")
@@ -251,7 +250,7 @@ def board_issue(given: BoardIssueArguments) -> int:
     """
     with posting_to(given) as (connection, policy):
         address = address_of(connection.repository, connection.server_url, given.sandbox)
-        redact = redactor_for(os.environ)
+        redact = redactor()
         options = ApplyOptions(connection.repository, SystemClock(), redact, policy, is_dry_run=given.dry_run)
         receipt, overview = show_dashboard(connection.github, address, timedelta(days=given.days), options)
     code = show_receipt(receipt, "-", given)

@@ -126,14 +126,12 @@ def _check_role(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 class _CheckArguments(FindingsArguments, WritingArguments):
     paths: tuple[str, ...] = argument("PATH…", required=True, envvar="ACCORD_CHECK_PATHS")
-    kind: str | None = option(
-        "--kind", "Kind of the documents. Default: recognised.", type=Choice(sorted([*KINDS, *FOLDERS]))
-    )
+    kind: str | None = option("--kind", "Kind of the documents. Default: recognised.", among=sorted([*KINDS, *FOLDERS]))
     role: str | None = option(
         "--role ROLE", "For sessions: the role of the agent that wrote the document.", callback=_check_role
     )
     fix: bool = option("--fix", "Correct small faults of JSON files, and write them.")
-    most: int | None = option("--max", "Print at most this many findings as text.", type=click.IntRange(min=1))
+    most: int | None = option("--max", "Print at most this many findings as text.", least=1)
 
 
 @command(_CheckArguments)

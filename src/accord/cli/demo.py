@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import Arguments, Choice, command, option
+from accord.cli.options import Arguments, command, option
 from accord.cli.output import Progress, print_wait
 from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
@@ -45,7 +45,7 @@ ITEMS = {
 class _DemoArguments(Arguments):
     directory: Path | None = option("--dir", "Keep the sandbox here; default: delete it.")
     no_stay: bool = option("--no-stay", "End at once, also on a terminal.")
-    example: str = option("--example", "The repository.", type=Choice(ITEMS), default="contacts")
+    example: str = option("--example", "The repository.", among=ITEMS, default="contacts")
 
 
 @command(_DemoArguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,10 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import (
-    Choice,
     FormatArguments,
     Group,
-    Number,
     PostingArguments,
     ReadingArguments,
     RepositoryArguments,
@@ -25,7 +22,7 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import colored_word, document_lines, finding_lines, next_lines, one_line
+from accord.cli.output import colored_word, document_lines, finding_lines, next_lines, one_line, redactor
 from accord.cli.sources import github_for, posting_to, read_bytes
 from accord.cli.step import as_output, findings_table, present, report_step
 from accord.core.clock import SystemClock, timestamp
@@ -40,7 +37,7 @@ from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move
 from accord.handoffs.rules import ROLES, handoff_findings
 from accord.handoffs.stages import HANDOFF, HandoffCommand, next_moves
 from accord.handoffs.store import HandoffStore, Task, change_file
-from accord.text.redaction import redact_json, redactor_for
+from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -58,28 +55,26 @@ def _changer(
     """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
     if github is None or number is None:
         return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
-    store = HandoffStore(github, number, SystemClock(), redactor_for(os.environ), adopts=adopts)
+    store = HandoffStore(github, number, SystemClock(), redactor(), adopts=adopts)
     return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
-@click.group(cls=Group)
-def handoff() -> None:
-    """Check, change and move a task's handoff."""
+handoff = Group("handoff", help="Check, change and move a task's handoff.")
 
 
 class IssueArguments(RepositoryArguments):
     """Where a handoff is, if it is not in a file."""
 
-    issue: int | None = option("--work-item N", "The handoff of work item N, instead of a file.", type=Number())
+    issue: int | None = option("--work-item N", "The handoff of work item N, instead of a file.")
 
 
 class _GateArguments(WritingArguments, PostingArguments):
-    pull: int = option("--pull N", "Pull request to judge.", type=Number())
-    work_item: int | None = option("--work-item N", "Its work item; by default the one that it closes.", type=Number())
+    pull: int = option("--pull N", "Pull request to judge.")
+    work_item: int | None = option("--work-item N", "Its work item; by default the one that it closes.")
     to: str = option(
         "--to",
         "Stage whose artifacts the handoff must have.",
-        type=Choice(["review", "verification", "done"]),
+        among=("review", "verification", "done"),
         default="review",
     )
     independent: bool = option("--independent", "Block if one actor wrote work, review and verification.")
@@ -94,7 +89,7 @@ def gate(given: _GateArguments) -> int:
     from accord.github.pulls import closing_references
     from accord.handoffs.gate import judge_pull, publish_check
 
-    pull, target, clock, redact = given.pull, given.to, SystemClock(), redactor_for(os.environ)
+    pull, target, clock, redact = given.pull, given.to, SystemClock(), redactor()
     with posting_to(given) as ((github, repository, *_), policy):
         found = github.pull(pull)
         if found is None:
@@ -170,7 +165,7 @@ class _HandoffArguments(IssueArguments, FormatArguments):
 
 
 class _ChangeHandoffArguments(WritingArguments, _HandoffArguments):
-    role: str = option("--role", "Role of the author.", type=Choice(list(ROLES)), required=True)
+    role: str = option("--role", "Role of the author.", among=ROLES, required=True)
     actor: str | None = option("--actor ID", "Author's id; the role by default.")
     adopt: bool = option("--adopt", "Trust the block in the issue's body where it has no ref.")
 
@@ -216,14 +211,12 @@ def patch(given: _PatchHandoffArguments) -> int:
 
 
 class _MoveHandoffArguments(_ChangeHandoffArguments):
-    to: str = option(
-        "--to STATUS", "The status to move to.", type=Choice([*HANDOFF.states, *OLD_STATUSES]), required=True
-    )
+    to: str = option("--to STATUS", "The status to move to.", among=[*HANDOFF.states, *OLD_STATUSES], required=True)
     patch: str | None = option("--patch PATCH.json", "Patch to merge first; both are done, or neither.")
     on_missing: str = option(
         "--on-missing",
         "Where an artifact is missing: refuse, or ask a person.",
-        type=Choice(["refuse", "redirect"]),
+        among=("refuse", "redirect"),
         default="refuse",
     )
 
@@ -246,7 +239,7 @@ def _change(
     path: str,
     patch_path: str | None,
 ) -> int:
-    redact = redactor_for(os.environ)
+    redact = redactor()
     issue, name = given.issue, f"#{given.issue}" if given.issue else path
     before, log = list[dict[str, object]](), OperationLog(given.dry_run)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from accord.cli.options import Arguments, Choice, argument, command, option
+from accord.cli.options import Arguments, argument, command, option
 from accord.cli.output import one_line, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
@@ -29,7 +29,7 @@ _REFUSED = 2
 
 class _HooksArguments(Arguments):
     paths: tuple[str, ...] = argument("[PATH]…")
-    agent: str | None = option("--agent", "Print the settings for this agent.", type=Choice(HOOKED_AGENTS))
+    agent: str | None = option("--agent", "Print the settings for this agent.", among=HOOKED_AGENTS)
     run: bool = option("--run", "Be the hook: exit 2 while a result breaks its contract.")
 
 

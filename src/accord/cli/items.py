@@ -11,10 +11,8 @@ import click
 
 from accord.cli.options import (
     EXISTING_FOLDER,
-    Choice,
     FormatArguments,
     Group,
-    Number,
     ReadingArguments,
     RepositoryArguments,
     WritingArguments,
@@ -62,15 +60,13 @@ _WIDE_COLUMNS = 60
 """A narrower terminal gets no priority and no aligned columns."""
 
 
-@click.group(cls=Group)
-def items() -> None:
-    """List, show and move work items."""
+items = Group("items", help="List, show and move work items.")
 
 
 class _ListItemsArguments(AsOfArguments, RepositoryArguments, FormatArguments):
-    status: str | None = option("--status", "Only items in this status.", type=Choice(WORK_ITEM.states))
+    status: str | None = option("--status", "Only items in this status.", among=WORK_ITEM.states)
     all: bool = option("--all", "Include closed items.")
-    limit: int = option("--limit", "List at most this many.", type=click.IntRange(min=1), default=100)
+    limit: int = option("--limit", "List at most this many.", least=1, default=100)
 
 
 @command(_ListItemsArguments, "list", of=items)
@@ -137,7 +133,7 @@ def export(given: _ExportArguments) -> None:
 
 
 class _ShowItemArguments(AsOfArguments, RepositoryArguments, FormatArguments):
-    number: int = argument("N", type=Number(), required=True)
+    number: int = argument("N", required=True)
     root: Path | None = option(
         "--root", "Checkout with sessions and missions. Default: here, without --repo.", type=EXISTING_FOLDER
     )
@@ -196,8 +192,8 @@ def _detail_lines(item: Json, documents: Sequence[LinkedDocument]) -> Iterator[s
 
 
 class _MoveItemArguments(WritingArguments, RepositoryArguments):
-    number: int = argument("N", type=Number(), required=True)
-    to: str = option("--to", "The new status.", type=Choice(WORK_ITEM.states), required=True)
+    number: int = argument("N", required=True)
+    to: str = option("--to", "The new status.", among=WORK_ITEM.states, required=True)
 
 
 @command(_MoveItemArguments, of=items)

@@ -15,14 +15,7 @@ import click
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry import Agent
 from accord.agents.registry_rules import registry_from
-from accord.cli.options import (
-    ReadingArguments,
-    RootArguments,
-    WritingArguments,
-    command,
-    option,
-    top_of,
-)
+from accord.cli.options import ReadingArguments, RootArguments, WritingArguments, command, option, top_of
 from accord.cli.output import aligned_lines, colored_word, error_lines, one_line, operation_lines
 from accord.cli.sources import github_for
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step, warn

@@ -57,9 +57,7 @@ class _SyncLabelsArguments(WritingArguments, CheckLabelsArguments):
     record: Path | None = option("--record", "The file that records which labels a sync created.")
 
 
-@click.group(cls=Group)
-def labels() -> None:
-    """List, check and sync labels."""
+labels = Group("labels", help="List, check and sync labels.")
 
 
 @command(_LabelFileArguments, "list", of=labels)

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from accord.cli.options import (
-    Choice,
-    Number,
-    PostingArguments,
-    SteeringArguments,
-    WritingArguments,
-    option,
-)
+from accord.cli.options import PostingArguments, SteeringArguments, WritingArguments, option
 
 
 class TurnArguments(WritingArguments, PostingArguments):
     """The arguments of a turn of any loop."""
 
-    pull: int | None = option("--pull N", "Pull request; all open ones by default.", type=Number())
+    pull: int | None = option("--pull N", "Pull request; all open ones by default.")
     phase: str = option(
         "--phase",
         "Begin a turn, end it, or do both and run the agent here.",
-        type=Choice(["all", "begin", "end"]),
+        among=("all", "begin", "end"),
         default="all",
     )
     agent: str = option("--agent NAME", "Agent to use where no label names one.")
@@ -32,7 +23,7 @@ class TurnArguments(WritingArguments, PostingArguments):
     run_dir: Path | None = option("--run-dir DIR", "Directory for the run and the loop's history.")
     dispatch_workflow: str = option("--dispatch-workflow FILE", "Workflow that runs this loop.")
     max_runtime_minutes: int = option(
-        "--max-runtime-minutes N", "Time limit of the agent.", type=click.IntRange(min=1, max=360), default=45
+        "--max-runtime-minutes N", "Time limit of the agent.", least=1, most=360, default=45
     )
     prompt_file: str = option("--prompt-file F", "Prompt for the agent; the shipped one by default.")
     allow_steering_files: bool = False
@@ -42,7 +33,7 @@ class TurnArguments(WritingArguments, PostingArguments):
 class VerifyArguments(TurnArguments):
     """The arguments of a turn of the verifier."""
 
-    pull: int = option("--pull N", "Pull request to verify.", type=Number())
+    pull: int = option("--pull N", "Pull request to verify.")
 
 
 class ChangingArguments(SteeringArguments, TurnArguments):

@@ -17,6 +17,7 @@ import click
 from accord.agents.registry import Registry
 from accord.cli.loop_options import TurnArguments
 from accord.cli.loops_output import HISTORY, report_sweep, report_turn
+from accord.cli.output import redactor
 from accord.cli.sources import posting_to, read_bytes
 from accord.cli.step import warn
 from accord.core.clock import SystemClock
@@ -35,7 +36,6 @@ from accord.loops.state import write_history
 from accord.runner.models import RunOutputs
 from accord.runner.registry import load_registry
 from accord.text.posting import PostingPolicy
-from accord.text.redaction import redactor_for
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person requests a turn; empty at a terminal."""
@@ -113,7 +113,7 @@ def _context(
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
         agents=registry.enabled_agents(given.agent),
         clock=SystemClock(),
-        redact=redactor_for(os.environ),
+        redact=redactor(),
         policy=policy,
         token=token_facts(os.environ),
         minutes=given.max_runtime_minutes,

@@ -5,25 +5,17 @@ Taking a turn imports what only a turn needs: that takes longer than all else.
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from accord.cli.loop_options import ChangingArguments, KeepaliveArguments, TurnArguments, VerifyArguments
-from accord.cli.options import (
-    FormatArguments,
-    Group,
-    argument,
-    command,
-)
-from accord.cli.output import finding_lines
+from accord.cli.options import FormatArguments, Group, argument, command
+from accord.cli.output import finding_lines, redactor
 from accord.cli.sources import read_bytes
 from accord.cli.step import present
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.kinds import KINDS
-from accord.text.redaction import redactor_for
 
 
 class _DecideArguments(FormatArguments):
@@ -55,7 +47,7 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
             read, findings = KINDS[f"{name}-facts"].read_model(read_object(read_bytes(given.facts)))
         except BrokenContract as broken:
             read, findings = None, list(broken.findings)
-        decision = LOOPS[name].decide(read, redactor_for(os.environ)) if read else None
+        decision = LOOPS[name].decide(read, redactor()) if read else None
         if decision:
             message = "`{}` is null, so it was not read, and the loop would start something."
             starts = LOOPS[name].unread if decision.action in ACTS else ()

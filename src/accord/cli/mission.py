@@ -25,7 +25,6 @@ from accord.cli.mission_output import (
 )
 from accord.cli.options import (
     Arguments,
-    Choice,
     FormatArguments,
     Minutes,
     WritingArguments,
@@ -35,7 +34,7 @@ from accord.cli.options import (
     group,
     option,
 )
-from accord.cli.output import next_lines, one_line, print_json, print_lines, screen_columns
+from accord.cli.output import next_lines, one_line, print_json, print_lines, redactor, screen_columns
 from accord.cli.step import present
 from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
@@ -53,7 +52,6 @@ from accord.missions.rules import check_missions
 from accord.missions.start import start as start_package
 from accord.missions.workspace import resolve_workspace, short_ref
 from accord.text.hidden import strip_hidden
-from accord.text.redaction import redactor_for
 
 
 class _MissionArguments(Arguments):
@@ -62,7 +60,7 @@ class _MissionArguments(Arguments):
 
 class _LegacyArguments(Arguments):
     legacy_default: ExecutionMode | None = option(
-        "--legacy-default", "Mode of work packages without a mode of their own.", type=Choice(get_args(ExecutionMode))
+        "--legacy-default", "Mode of work packages without a mode of their own.", among=get_args(ExecutionMode)
     )
 
 
@@ -110,7 +108,7 @@ class _ChangeMissionArguments(_PackageArguments, WritingArguments):
 
 
 class _MovePackageArguments(_ChangeMissionArguments):
-    to: WorkPackageStatus | Literal["doing"] = option("--to", "New status.", type=Choice([*STATUSES, "doing"]))
+    to: WorkPackageStatus | Literal["doing"] = option("--to", "New status.", among=[*STATUSES, "doing"])
     actor: str = option("--actor NAME", "Actor of the move.", required=True)
     feedback: str | None = option("--feedback TEXT", "Findings of a review, or the work to review.")
     review_ref: str | None = option("--review-ref REF", "Review that the move is based on.")
@@ -226,7 +224,7 @@ def status(given: _MissionStatusArguments) -> int:
 @command(_MovePackageArguments, of=mission)
 def move(given: _MovePackageArguments) -> None:
     """Move a work package, if its lifecycle allows it."""
-    redact, mode = redactor_for(os.environ), given.legacy_default
+    redact, mode = redactor(), given.legacy_default
     target: WorkPackageStatus = as_status(given.to)
     texts = {name: getattr(given, name) for name in ("feedback", "review_ref", "override_reason", "reason")}
     texts = {name: text.strip() for name, text in texts.items() if text is not None}
@@ -257,7 +255,7 @@ def start(given: _StartPackageArguments) -> None:
             given.wp,
             actor,
             SystemClock(),
-            redact=redactor_for(os.environ),
+            redact=redactor(),
             legacy_default=given.legacy_default,
             is_dry_run=given.dry_run,
         )

@@ -96,7 +96,9 @@ def option(words: str, text: str, **settings: Any) -> Any:
     """Declare a field as an option: its spelling with the name of its value, its help, and click's ``settings``.
 
     Its spelling names its variable. The type of the field says the rest: a bool is a flag, a tuple is given several
-    times, and a text is empty by default. Other types are required, unless they have a default or can be None.
+    times, a text is empty by default, and an int is the number of an issue or a pull request. Other types are required,
+    unless they have a default or can be None. What says more: ``among``, the values of a text; ``least`` and ``most``
+    of an int; a ``type`` of click.
     """
     flag, _, metavar = words.partition(" ")
     named = {"metavar": metavar} if metavar else {}
@@ -217,8 +219,14 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
         settings.setdefault("default", "")
     if not (is_several or can_be_left_out or "default" in settings):
         settings["required"] = True
-    if "Path" in annotation:
+    if "among" in settings:
+        settings["type"] = Choice(settings.pop("among"))
+    elif settings.keys() & {"least", "most"}:
+        settings["type"] = click.IntRange(settings.pop("least", None), settings.pop("most", None))
+    elif "Path" in annotation:
         settings.setdefault("type", FILE)
+    elif annotation.startswith("int"):
+        settings.setdefault("type", Number())
     elif is_several and flags and settings.get("multiple", True):
         settings.setdefault("type", Lines())
     if not flags:
@@ -304,13 +312,10 @@ class ChangeArguments(SteeringArguments):
     """Which changes a command pushes."""
 
     max_files: int = option(
-        "--max-files N", "Most files that a change may have.", type=click.IntRange(min=1), default=DEFAULT_LIMITS.files
+        "--max-files N", "Most files that a change may have.", least=1, default=DEFAULT_LIMITS.files
     )
     max_bytes: int = option(
-        "--max-bytes N",
-        "Most bytes of new contents that a change may have.",
-        type=click.IntRange(min=1),
-        default=DEFAULT_LIMITS.bytes,
+        "--max-bytes N", "Most bytes of new contents that a change may have.", least=1, default=DEFAULT_LIMITS.bytes
     )
 
     @property
@@ -331,10 +336,7 @@ class RepositoryArguments(Arguments):
     )
     identity: str = option("--identity LOGIN,…", "The app of the token, and other accounts that accord writes as.")
     max_wait: int = option(
-        "--max-wait SECONDS",
-        "Longest total wait for rate limits; then exit with 3.",
-        type=click.IntRange(min=0),
-        default=900,
+        "--max-wait SECONDS", "Longest total wait for rate limits; then exit with 3.", least=0, default=900
     )
 
 

@@ -10,17 +10,7 @@ from pathlib import Path
 
 import click
 
-from accord.cli.options import (
-    EXISTING_FOLDER,
-    Choice,
-    Group,
-    Number,
-    RepositoryArguments,
-    WritingArguments,
-    argument,
-    command,
-    option,
-)
+from accord.cli.options import EXISTING_FOLDER, Group, RepositoryArguments, WritingArguments, argument, command, option
 from accord.cli.output import finding_lines, one_line, operation_lines, print_json
 from accord.cli.sources import at_top, github_for
 from accord.core.clock import SystemClock
@@ -33,21 +23,18 @@ from accord.plans.write_back import PlanFile, PlanIssue, numbers_of_receipt, num
 from accord.results.models import PlannerResult
 from accord.results.run_options import MOST_ITEMS
 
-
-@click.group(cls=Group)
-def plan() -> None:
-    """Make plans from task lists that exist already."""
+plan = Group("plan", help="Make plans from task lists that exist already.")
 
 
 class _PlanFromArguments(WritingArguments, RepositoryArguments):
     path: str | None = argument("[PATH]")
-    issue: int | None = option("--issue N", "Read the checklist of this issue.", type=Number())
+    issue: int | None = option("--issue N", "Read the checklist of this issue.")
     root: Path | None = option("--root", "The repository's directory. Default: found above PATH.", type=EXISTING_FOLDER)
     priority: str = option(
-        "--priority", "Priority of tasks that state none.", type=Choice(["high", "medium", "low"]), default="medium"
+        "--priority", "Priority of tasks that state none.", among=("high", "medium", "low"), default="medium"
     )
     complexity: str = option(
-        "--complexity", "Complexity of the tasks.", type=Choice(["trivial", "low", "medium", "high"]), default="medium"
+        "--complexity", "Complexity of the tasks.", among=("trivial", "low", "medium", "high"), default="medium"
     )
     write_back: bool = option("--write-back", "Write the issue numbers of the applied plan into the source.")
     receipt: Path | None = option(

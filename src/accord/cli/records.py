@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.output import one_line
+from accord.cli.output import one_line, redactor
 from accord.cli.step import redact, warn
 from accord.core.clock import SystemClock, time_of
 from accord.core.errors import AccordError, BrokenContract, Interrupted
@@ -35,7 +35,6 @@ from accord.records.build import (
 )
 from accord.records.chain import append_record, redact_record
 from accord.records.models import AgentKind, PublicRecord
-from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.engine.receipts import Receipt
@@ -62,16 +61,15 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     of the run may leave the record.
     """
     try:
-        redactor = redactor_for(os.environ)
         record = build()
         if folder is not None:
             path = folder / FILE
             from accord.runner.record import make_writable  # imported here: an apply has no folder of a run
 
             make_writable(path)
-            write_whole(path, redact_record(record, redactor).as_json() + "\n")
+            write_whole(path, redact_record(record, redactor()).as_json() + "\n")
         if connection is not None:
-            append_record(connection.github, record, redactor, SystemClock())
+            append_record(connection.github, record, redactor(), SystemClock())
     except EmptyRepository:  # which has no commit yet, and so no refs
         return
     except (Forbidden, NotThere) as refused:

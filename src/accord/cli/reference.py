@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from accord.cli.options import Arguments, Choice, FormatArguments, Group, argument, command, option
+from accord.cli.options import Arguments, FormatArguments, Group, argument, command, option
 from accord.cli.output import print_json
 from accord.core.errors import WrongUsage
 from accord.core.findings import page_of
@@ -27,13 +27,11 @@ _SHELLS = ("bash", "fish", "zsh")
 MACHINES = ("handoff", "session", "session-lean", "session-task", "work-item", "work-package")
 
 
-@click.group(cls=Group)
-def machine() -> None:
-    """Print state machines as Mermaid diagrams."""
+machine = Group("machine", help="Print state machines as Mermaid diagrams.")
 
 
 class _MachineArguments(Arguments):
-    name: str = argument(type=Choice(sorted(MACHINES)))
+    name: str = argument(among=sorted(MACHINES))
 
 
 @command(_MachineArguments, of=machine)
@@ -50,7 +48,7 @@ def show(given: _MachineArguments) -> None:
 
 
 class _SchemaArguments(Arguments):
-    kind: str | None = argument("[KIND]", type=Choice(sorted(KINDS)))
+    kind: str | None = argument("[KIND]", among=sorted(KINDS))
     strict: bool = option("--strict", "The stricter form that agent CLIs need for enforced output.")
 
 
@@ -166,7 +164,7 @@ def _print_all(explanations: Sequence[Explanation]) -> None:
 
 
 class _CompletionArguments(Arguments):
-    shell: str | None = argument("[bash|zsh|fish]", type=Choice(_SHELLS))
+    shell: str | None = argument("[bash|zsh|fish]", among=_SHELLS)
 
 
 @command(_CompletionArguments)

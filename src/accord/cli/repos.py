@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.options import (
-    Choice,
     FileArguments,
     FormatArguments,
     Group,
@@ -56,7 +55,7 @@ class _ListRepositoriesArguments(FileArguments, ServerArguments, FormatArguments
     search: tuple[str, ...] = option("--search QUERY", "Those that a search of GitHub finds.")
     file: str | None = option("--file REPOS.yml", "A list of repositories, in YAML or JSON.")
     repos: tuple[str, ...] = option("--repo OWNER/NAME", "One repository.")
-    size: int = option("--size N", "Repositories of a shard.", type=click.IntRange(1), default=50)
+    size: int = option("--size N", "Repositories of a shard.", least=1, default=50)
     out: Path | None = option("--out REPOS.json", "Write the list to this file.")
 
 
@@ -66,19 +65,15 @@ class _SummaryArguments(FormatArguments):
 
 
 class _RunRepositoriesArguments(WritingArguments, ServerArguments):
-    command: str = argument(type=Choice(["sync", "labels", "doctor", "status"]))
+    command: str = argument(among=("sync", "labels", "doctor", "status"))
     file: str = option("--file REPOS.json", "The list of repositories.", required=True)
     shard: str = option("--shard I/N", "Every N-th repository, from the I-th.", default="1/1")
     results: Path | None = option("--results", "Write each result into this file, for `accord repos summary`.")
     ref: str | None = option("--ref SHA", "The commit of accord for sync. Default: that of this version.")
-    processes: int = option(
-        "--processes", "Jobs that share the token's limits.", type=click.IntRange(1, 256), default=1
-    )
+    processes: int = option("--processes", "Jobs that share the token's limits.", least=1, most=256, default=1)
 
 
-@click.group(cls=Group)
-def repos() -> None:
-    """Work on many repositories at once."""
+repos = Group("repos", help="Work on many repositories at once.")
 
 
 @command(_ListRepositoriesArguments, "list", of=repos)

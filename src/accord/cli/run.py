@@ -18,7 +18,6 @@ from accord.agents.registry import declared_secrets, shipped_registry
 from accord.cli.options import (
     EXISTING_FOLDER,
     ChangeArguments,
-    Choice,
     FormatArguments,
     Minutes,
     PostingArguments,
@@ -28,7 +27,7 @@ from accord.cli.options import (
     command,
     option,
 )
-from accord.cli.output import one_line
+from accord.cli.output import one_line, redactor
 from accord.cli.receipts import show_receipt
 from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result, status_line
 from accord.cli.sources import github_for, local_policy, posting_to, read_text, regular_file
@@ -71,9 +70,7 @@ class _RunArguments(WritingArguments, ChangeArguments):
     model: str = option("--model", "The model, by the agent's name for it.")
     schema: str = option("--schema KIND|FILE", "Schema of the result: a document kind or a file.")
     repair_turns: int | None = option(
-        "--repair-turns N",
-        "Times to ask again for a broken result. Default: the registry's, 2.",
-        type=click.IntRange(min=0, max=10),
+        "--repair-turns N", "Times to ask again for a broken result. Default: the registry's, 2.", least=0, most=10
     )
     command: str = option("--command", "Command for the agent `command`; run without a shell.")
     max_runtime_minutes: float = option(
@@ -269,7 +266,7 @@ def publish(given: _PublishArguments) -> int:
         record = read_record(run_dir)
     except BrokenContract as broken:
         lost = InternalError(kind="record-missing", detail=broken.message)
-        found = outputs_of_error(lost, redactor_for(os.environ), local_policy())
+        found = outputs_of_error(lost, redactor(), local_policy())
     else:
         named = {"pr_ref": given.pr_ref, "pull": given.pull, "base_ref": given.base_ref}
         context = {name: value for name, value in named.items() if value or is_in_actions(os.environ)}
@@ -300,7 +297,7 @@ def publish(given: _PublishArguments) -> int:
 
 class _OutputsArguments(FormatArguments):
     agent: str = option("--agent NAME", "Agent in the registry.", required=True)
-    exit_code: int = option("--exit-code N", "Exit code of the agent's process.", type=click.IntRange(0, 255))
+    exit_code: int = option("--exit-code N", "Exit code of the agent's process.", least=0, most=255)
     stdout: str = option("--stdout", "The agent's standard output.", type=_EVIDENCE_FILE, required=True)
     stderr: str | None = option("--stderr", "The agent's standard error.", type=_EVIDENCE_FILE)
     final_message: str | None = option(
@@ -309,9 +306,7 @@ class _OutputsArguments(FormatArguments):
     pr_body: str | None = option("--pr-body FILE", "The pull request's body with its tasks.")
     root: Path | None = option("--root", "The repository's directory.", type=EXISTING_FOLDER)
     base: str | None = option("--base SHA", "Commit that the agent started from.")
-    pushed: str | None = option(
-        "--pushed", "Whether the push succeeded, if one was tried.", type=Choice(["true", "false"])
-    )
+    pushed: str | None = option("--pushed", "Whether the push succeeded, if one was tried.", among=("true", "false"))
     push_error: str | None = option("--push-error", "Output of git when the push failed.", type=_EVIDENCE_FILE)
     fail: bool = option("--fail", "Exit with the run's exit code instead of 0.")
 

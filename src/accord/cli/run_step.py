@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from accord.cli.options import Command, FormatArguments
-from accord.cli.output import CLEAR_LINE, Json, duration, is_screen, one_line, operation_lines, print_clean_json
+from accord.cli.output import (
+    CLEAR_LINE,
+    Json,
+    duration,
+    is_screen,
+    one_line,
+    operation_lines,
+    print_clean_json,
+    redactor,
+)
 from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table
 from accord.core.clock import SystemClock
@@ -36,7 +45,6 @@ from accord.runner.outputs import FinishOptions
 from accord.runner.record import FINAL_MESSAGE, RESULT, RunRecord
 from accord.text.markdown import cell, shorten, table
 from accord.text.posting import PostingPolicy
-from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.github.client import Connection
@@ -84,7 +92,7 @@ def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
             from accord.runner.finish import outputs_of_error
 
             failure = InternalError.of(_kind_of(error), to_accord_error(error))
-            found = outputs_of_error(failure, redactor_for(os.environ), local_policy())
+            found = outputs_of_error(failure, redactor(), local_policy())
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
@@ -130,7 +138,7 @@ def require_result(run_dir: Path, outputs: RunOutputs, record: RunRecord) -> Non
 
 def finish_options(way: Connection | None, policy: PostingPolicy) -> FinishOptions:
     """Return the options of finishing a run. With a connection its changes are pushed and its tasks analyzed."""
-    common = (redactor_for(os.environ), policy, clock := SystemClock(), os.environ)
+    common = (redactor(), policy, clock := SystemClock(), os.environ)
     if way is None:
         return FinishOptions("", *common)
     return FinishOptions(way.repository, *common, way.remote(clock), way.github)

@@ -21,7 +21,7 @@ class _SandboxArguments(Arguments):
 
 
 class _ServeArguments(_SandboxArguments):
-    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", type=click.IntRange(0, 65535), default=0)
+    port: int = option("--port", "Port on 127.0.0.1; 0 is a free one.", least=0, most=65535, default=0)
     seed: Path | None = option(
         "--seed",
         "Content of a new sandbox, as YAML or JSON.",
@@ -30,9 +30,7 @@ class _ServeArguments(_SandboxArguments):
     no_rate_limits: bool = option("--no-rate-limits", "Turn off the rate limits.")
 
 
-@click.group(cls=Group)
-def sandbox() -> None:
-    """Serve and show a local GitHub."""
+sandbox = Group("sandbox", help="Serve and show a local GitHub.")
 
 
 @command(_ServeArguments, of=sandbox)

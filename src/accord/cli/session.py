@@ -12,7 +12,6 @@ import click
 
 from accord.cli.check import Checked, print_checks, report_checks
 from accord.cli.options import (
-    Choice,
     FormatArguments,
     Group,
     RootArguments,
@@ -106,12 +105,10 @@ def _root(given: Path) -> Path:
 
 
 class _RoleArguments(ChangeSessionArguments):
-    role: str = option("--role", "Role that makes the change.", type=Choice(ROLES), required=True)
+    role: str = option("--role", "Role that makes the change.", among=ROLES, required=True)
 
 
-@click.group(cls=Group)
-def session() -> None:
-    """Manage agent sessions: state, tasks and questions."""
+session = Group("session", help="Manage agent sessions: state, tasks and questions.")
 
 
 for _command in (check_folders, run_turns, ask_question, answer_questions, cancel_question, skip_question):
@@ -166,7 +163,7 @@ def watch_session(given: FolderArguments) -> None:
 
 
 class _ResumeArguments(ChangeSessionArguments):
-    role: str = option("--role", "The role that corrects the design.", type=Choice(CORRECTORS), default="Architect")
+    role: str = option("--role", "The role that corrects the design.", among=CORRECTORS, default="Architect")
     apply: bool = option("--apply", "Record what must precede the next step.")
 
 
@@ -193,7 +190,7 @@ def resume_session(given: _ResumeArguments) -> None:
 
 
 class _AdvanceArguments(_RoleArguments):
-    to: str = option("--to", "New state.", type=Choice(STATES), required=True)
+    to: str = option("--to", "New state.", among=STATES, required=True)
     blocker: str = option("--blocker", "Reason for BLOCKED.")
 
 
@@ -250,7 +247,7 @@ def set_values(given: _SetArguments) -> None:
 
 class _FixArguments(_RoleArguments):
     task: str = argument("T-XXX")
-    loop: str = argument(type=Choice(LOOPS))
+    loop: str = argument(among=LOOPS)
 
 
 @command(_FixArguments, "fix", of=session)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from accord.cli.options import Choice, PostingArguments, argument, command, option
-from accord.cli.output import one_line
+from accord.cli.output import one_line, redactor
 from accord.cli.session_output import ChangeSessionArguments, run_change
 from accord.cli.sources import posting_to, standard_input
 from accord.cli.step import leave_outputs
@@ -18,7 +17,6 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY, UserDecision
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.run import answer, ask, close_question, interview
-from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:  # slow, and only for issues
     from accord.sessions.issue import AnswerCommand, PostedComment, SessionIssue
@@ -36,7 +34,7 @@ class _AskArguments(ChangeSessionArguments, PostingArguments):
         "--category", "Mark a security question, for the user alone.", type=Choice(["security"], False)
     )
     choices: tuple[str, ...] = option("--options", "Possible answer (repeatable).")
-    issue: int | None = option("--issue N", "Ask in a comment on this issue.", type=click.IntRange(min=1))
+    issue: int | None = option("--issue N", "Ask in a comment on this issue.", least=1)
 
 
 @command(_AskArguments, "ask")
@@ -67,7 +65,7 @@ def _run_on_issue(
         from accord.sessions.issue import SessionIssue
 
         with posting_to(given) as (connection, policy):
-            issue = SessionIssue(writer, connection.github, number, redactor_for(os.environ), policy)
+            issue = SessionIssue(writer, connection.github, number, redactor(), policy)
             comment, more = change(issue)
         return {"issue": {"number": number, "action": comment.action, "url": comment.url, **more}}
 
@@ -77,7 +75,7 @@ def _run_on_issue(
 class _AnswerArguments(ChangeSessionArguments, PostingArguments):
     answers: tuple[str, ...] = argument("[ID=TEXT]…")
     final: bool = option("--final", "Cancel the questions left open, except gates and security.")
-    from_issue: int | None = option("--from-issue N", "Read answers from comments.", type=click.IntRange(min=1))
+    from_issue: int | None = option("--from-issue N", "Read answers from comments.", least=1)
 
 
 @command(_AnswerArguments, "answer")

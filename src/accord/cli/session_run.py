@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import FOLDER, Choice, argument, command, option
+from accord.cli.options import FOLDER, argument, command, option
 from accord.cli.output import finding_lines, one_line, print_json
 from accord.cli.session_output import (
     CLOCK,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 class _DispatchArguments(ChangeSessionArguments):
     task: str = argument("T-XXX|meta")
-    role: str = option("--role", "Agent that gets the task.", type=Choice(ROLES), required=True)
+    role: str = option("--role", "Agent that gets the task.", among=ROLES, required=True)
     goal: str = option("--goal", "Goal, where the task and the criteria have none.")
     into: Path | None = option(
         "--into", "Write prompt.md, schema.json and input.json there, for `accord run`.", type=FOLDER
@@ -146,7 +146,7 @@ class _RunSessionArguments(ChangeSessionArguments):
     agent: str = option("--agent NAME", "Agent of the registry that takes the turns.")
     goal: str = option("--goal", "Goal of a new session.")
     take: str | None = option("--take OUTPUT.json", "Take this output of --role first; - is stdin.")
-    role: str | None = option("--role", "Agent that gave the output.", type=Choice(ROLES))
+    role: str | None = option("--role", "Agent that gave the output.", among=ROLES)
     task: str = option("--task T-XXX|meta", "Task of the output.", default="meta")
     into: Path = option("--into", "Folder for the input of each agent.", type=FOLDER, default=INTO)
 

@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import (
-    Choice,
-    FormatArguments,
-    Group,
-    Number,
-    RepositoryArguments,
-    WritingArguments,
-    command,
-    option,
-)
-from accord.cli.output import one_line
+from accord.cli.options import FormatArguments, Group, Number, RepositoryArguments, WritingArguments, command, option
+from accord.cli.output import one_line, redactor
 from accord.cli.receipts import show_receipt
 from accord.cli.sources import AsOfArguments, github_for, policy_at, read_as_of, read_bytes
 from accord.cli.step import findings_table, leave_outputs, redact, redacted_cell, report_step
@@ -38,16 +29,13 @@ from accord.starts.events import check_repository, read_event
 from accord.starts.facts import StartContext
 from accord.starts.models import Work
 from accord.starts.run import start as start_work
-from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.runner.causes import Disposition
     from accord.runner.models import RunOutputs
 
 
-@click.group(cls=Group)
-def start() -> None:
-    """Start agents on events, and report their runs."""
+start = Group("start", help="Start agents on events, and report their runs.")
 
 
 class _StartArguments(WritingArguments, RepositoryArguments):
@@ -77,13 +65,13 @@ class WorkArguments(WritingArguments, RepositoryArguments):
     """The run that a command reports."""
 
     item: int | None
-    work: Work = option("--work", "The kind of work.", type=Choice(["plan", "implement", "review"]))
+    work: Work = option("--work", "The kind of work.", among=("plan", "implement", "review"))
     key: str = option("--key KEY", "The workflow's input `start`.")
     agent: str = option("--agent NAME", "The workflow's input `agent`.")
 
 
 class _BeginArguments(AsOfArguments, WorkArguments):
-    item: int | None = option("--item N", "Its issue or pull request.", type=Number(), required=True)
+    item: int | None = option("--item N", "Its issue or pull request.", required=True)
     head: str = option("--head SHA", "Commit to review. Default: the head at that time.")
 
 
@@ -146,7 +134,7 @@ def end_command(given: _EndArguments) -> int:
 
 def _context(connection: Connection) -> StartContext:
     github, repository, page = connection.github, connection.repository, connection.page
-    return StartContext(github, repository, page, SystemClock(), redactor_for(os.environ))
+    return StartContext(github, repository, page, SystemClock(), redactor())
 
 
 def _run(given: WorkArguments) -> RunOfWork:
@@ -166,7 +154,7 @@ def _outputs(run_dir: Path | None, connection: Connection) -> RunOutputs | None:
 
     policy = policy_at(connection)
     log = OperationLog(is_dry_run=True)
-    options = FinishOptions("", redactor_for(os.environ), policy, SystemClock(), os.environ, log=log)
+    options = FinishOptions("", redactor(), policy, SystemClock(), os.environ, log=log)
     try:
         return finish(run_dir, options)
     except BrokenContract:

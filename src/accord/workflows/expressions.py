@@ -85,14 +85,10 @@ def parse(expression: str) -> Node | None:
     except (SyntaxError, RecursionError):
         return None
     is_whole = reader.is_at_end and not _TOKEN.sub("", expression)
-    return found if is_whole and not _is_deeper(found, _MOST_LEVELS) else None
-
-
-def _is_deeper(node: Node, limit: int) -> bool:
-    level = [node]
-    for _ in range(limit):
-        level = [part for each in level for part in each.parts]
-    return bool(level)
+    level = [found]
+    for _ in range(_MOST_LEVELS):
+        level = [part for node in level for part in node.parts]
+    return found if is_whole and not level else None
 
 
 def parse_condition(condition: object) -> Node | None:

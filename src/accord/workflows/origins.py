@@ -118,7 +118,10 @@ def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin
         seen.add(key)
         if _PULL_REF.search(source.text) or (source.is_script and _HEAD.search(source.text)):
             yield at, (), _CODE
-        for ref in _references(source):
+        parsed = [parse(each) for each in embedded_expressions(source.text)]
+        refs: list[Reference] = [ref for each in parsed for ref in (each.yields if each else [("unreadable",)])]
+        names = VARIABLE.finditer(source.text) if source.is_script else ()
+        for ref in (*refs, *(("env", name[name.lastindex or 0].lower()) for name in names)):
             taken = _taken_from(at, ref)
             if not isinstance(taken, Origin):
                 waiting += [each._replace(counts=each.counts & source.counts) for each in taken]
@@ -127,14 +130,6 @@ def _final_sources(first: _Source) -> Iterator[tuple[RunPlace, Reference, Origin
             if taken & _OUTSIDERS and not any(map(at.is_reached_by, actors)):
                 taken = taken & ~_OUTSIDERS | _WRITERS  # where no outsider gets
             yield at, ref, taken & source.counts
-
-
-def _references(source: _Source) -> Iterator[Reference]:
-    for expression in embedded_expressions(source.text):
-        parsed = parse(expression)
-        yield from parsed.yields if parsed else [("unreadable",)]
-    for at in VARIABLE.finditer(source.text) if source.is_script else ():
-        yield "env", at[at.lastindex or 0].lower()
 
 
 def _taken_from(at: RunPlace, ref: Reference) -> Origin | list[_Source]:
