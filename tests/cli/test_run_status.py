@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from accord.cli.run_step import RunStatus, status_line
+from accord.cli.run_step import RunStatus
 
 STARTED = '{"type":"thread.started","thread_id":"t1"}'
 
@@ -45,8 +45,8 @@ def test_a_quiet_agent_has_a_line_that_its_next_output_replaces(ticks: Ticks) ->
     status.show("more")
     assert drawn(stream) == [f"{STARTED}\n", "1 min 10 s · quiet 1 min 10 s", "more\n"]
     ticks.now = 75.0
-    status.tick()
-    status.end()
+    with status:
+        status.tick()
     assert drawn(stream)[-1] == "1 min 15 s · quiet 5 s"
     assert stream.getvalue().endswith("\r\x1b[K")
 
@@ -71,7 +71,7 @@ def test_a_log_gets_a_line_only_after_minutes_of_silence(
 
 def test_a_closed_stream_ends_nothing(ticks: Ticks) -> None:
     stream = Screen()
-    with status_line(stream) as status:
+    with RunStatus(stream) as status:
         stream.close()
         status.show(STARTED)
         ticks.now = 9.0

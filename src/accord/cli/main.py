@@ -321,23 +321,21 @@ def unknown_variables(environment: Mapping[str, str], context: click.Context) ->
 
 def variables_of(context: click.Context) -> Iterator[str]:
     """Yield the variables of one command's options and arguments."""
-    for each in context.command.get_params(context):
-        if isinstance(each, FlagOption):
-            yield from each.variables(context)
-        elif isinstance(each.envvar, str):
-            yield each.envvar
+    return (name for each in context.command.get_params(context) for name in _names_of(each, context))
+
+
+def _names_of(parameter: click.Parameter, context: click.Context) -> list[str]:
+    if isinstance(parameter, FlagOption):
+        return parameter.variables(context)
+    return [parameter.envvar] if isinstance(parameter.envvar, str) else []
 
 
 def variable_behind(context: click.Context | None, parameter: click.Parameter | None) -> str:
     """Return the variable that gave a parameter its value; empty for one that was given in another way."""
-    if (
-        not context
-        or not parameter
-        or context.get_parameter_source(parameter.name or "") is not ParameterSource.ENVIRONMENT
-    ):
+    source = context.get_parameter_source(parameter.name or "") if context and parameter else None
+    if not context or not parameter or source is not ParameterSource.ENVIRONMENT:
         return ""
-    names = parameter.variables(context) if isinstance(parameter, FlagOption) else [str(parameter.envvar)]
-    return next((name for name in names if os.environ.get(name)), "")
+    return next((name for name in _names_of(parameter, context) if os.environ.get(name)), "")
 
 
 def _path(context: click.Context, name: str) -> Iterator[click.Context]:

@@ -97,8 +97,8 @@ def option(words: str, text: str, **settings: Any) -> Any:
 
     Its spelling names its variable. The type of the field says the rest: a bool is a flag, a tuple is given several
     times, a text is empty by default, and an int is the number of an issue or a pull request. Other types are required,
-    unless they have a default or can be None. What says more: ``among``, the values of a text; ``least`` and ``most``
-    of an int; a ``type`` of click.
+    unless they have a default or can be None. ``settings`` may have ``among``, the values of a text, ``least`` and
+    ``most`` of an int, or a ``type`` of click.
     """
     flag, _, metavar = words.partition(" ")
     named = {"metavar": metavar} if metavar else {}

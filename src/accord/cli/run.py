@@ -29,7 +29,7 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line, redactor
 from accord.cli.receipts import show_receipt
-from accord.cli.run_step import RunnerCommand, check_step, finish_options, report_run, require_result, status_line
+from accord.cli.run_step import RunnerCommand, RunStatus, check_step, finish_options, report_run, require_result
 from accord.cli.sources import github_for, local_policy, posting_to, read_text, regular_file
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
@@ -216,7 +216,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     if is_step:
         click.echo(workflow_command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
-        with status_line(sys.stderr) as status:
+        with RunStatus(sys.stderr) as status:
             job = JobContext(os.environ, SystemClock(), lambda line: status.show(inert(line)), stop)
             return run_agent(request, job)
     finally:

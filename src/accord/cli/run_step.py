@@ -78,16 +78,13 @@ class RunnerCommand(Command):
             return super().invoke(ctx)
 
 
-_REPORTED = "accord.run-reported"
-
-
 @contextmanager
 def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
     """Write the outputs if an error ends the command before it wrote them. The error stays what it is."""
     try:
         yield
     except (AccordError, click.UsageError, OSError) as error:
-        if os.environ.get("GITHUB_OUTPUT") and not (ctx and (_REPORTED in ctx.meta or ctx.params.get("dry_run"))):
+        if os.environ.get("GITHUB_OUTPUT") and not (ctx and (ctx.obj.has_outputs or ctx.params.get("dry_run"))):
             from accord.cli.main import to_accord_error
             from accord.runner.finish import outputs_of_error
 
@@ -151,7 +148,6 @@ def report_run(
 
     ``run_dir`` is the folder of the run; in text, it is named with what is next for changes that were not pushed.
     """
-    click.get_current_context().meta[_REPORTED] = True
     planned = log.entries if log and log.is_dry_run else ()
     if not (log and log.is_dry_run):
         leave_outputs(outputs.as_outputs())
@@ -282,7 +278,7 @@ def parse_list(text: str) -> list[Any]:
 
 
 class RunStatus:
-    """Shows the output of an agent on a stream, and how the run goes on while the agent is quiet."""
+    """Shows the output of an agent on a stream, and as a context how the run goes on while the agent is quiet."""
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -291,6 +287,23 @@ class RunStatus:
         self._began = self._heard = self._told = now()
         self._is_drawn = False
         self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._ticking = threading.Thread(target=self._tick_until_end, name="accord-run-status", daemon=True)
+
+    def __enter__(self) -> RunStatus:
+        self._ticking.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._ticking.join()
+        with self._lock, suppress(OSError, ValueError):
+            self._erase()
+            self._stream.flush()
+
+    def _tick_until_end(self) -> None:
+        while not self._ended.wait(_TICK_SECONDS):
+            self.tick()
 
     def show(self, line: str) -> None:
         """Write a line of output."""
@@ -316,32 +329,7 @@ class RunStatus:
                     f"accord: the agent runs for {duration(elapsed)}, quiet for {duration(quiet)}", file=self._stream
                 )
 
-    def end(self) -> None:
-        """Remove the line."""
-        with self._lock, suppress(OSError, ValueError):
-            self._erase()
-            self._stream.flush()
-
     def _erase(self) -> None:
         if self._is_drawn:
             self._stream.write(CLEAR_LINE)
             self._is_drawn = False
-
-
-@contextmanager
-def status_line(stream: TextIO) -> Iterator[RunStatus]:
-    """Yield what shows a run, and let it tick until the end."""
-    status, ended = RunStatus(stream), threading.Event()
-
-    def tick() -> None:
-        while not ended.wait(_TICK_SECONDS):
-            status.tick()
-
-    thread = threading.Thread(target=tick, name="accord-run-status", daemon=True)
-    thread.start()
-    try:
-        yield status
-    finally:
-        ended.set()
-        thread.join()
-        status.end()
