@@ -16,7 +16,7 @@ from accord.core.errors import Refused
 from accord.git.branches import fetch_branch, scratch_repository
 from accord.git.patches import Change
 from accord.git.program import Git
-from accord.github.commits import CommitFacts, CommitWay, DeliveredCommit, deliver_commit, plan_upload, read_commit
+from accord.github.commits import CommitFacts, DeliveredCommit, deliver_commit, plan_upload, read_commit
 from accord.github.git_data import StoredObject
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_TEXT_BYTES
 from accord_sandbox.faults import Fault
@@ -146,8 +146,8 @@ def test_every_kind_of_change_arrives_byte_for_byte_signed_and_pushed(
     pushed = deliver(stage, tree, local, "pushed", token=stage.server.token)
     assert signed
     assert pushed
-    assert (signed.way, signed.is_verified, signed.reason) == (CommitWay.API, True, "")
-    assert (pushed.way, pushed.is_verified, pushed.commit) == (CommitWay.PUSH, False, local)
+    assert (signed.way, signed.is_verified, signed.reason) == ("api", True, "")
+    assert (pushed.way, pushed.is_verified, pushed.commit) == ("push", False, local)
     assert "a person's" in pushed.reason
     assert signed.requests == 3 + more == len(written(stage))
     git(tree, "fetch", "-q")
@@ -178,7 +178,7 @@ def test_a_merge_keeps_its_parents_and_sends_only_what_no_parent_has(stage: Stag
     git(tree, "merge", "-q", "--no-ff", "-m", "Merge main", "main")
     made = deliver(stage, tree, git(tree, "rev-parse", "HEAD"), "work")
     assert made
-    assert (made.way, made.requests, made.is_verified) == (CommitWay.API, 3, True)
+    assert (made.way, made.requests, made.is_verified) == ("api", 3, True)
     git(tree, "fetch", "-q")
     assert git(tree, "rev-parse", "origin/work^1", "origin/work^2") == git(tree, "rev-parse", "HEAD^1", "HEAD^2")
     assert git(tree, "rev-parse", "origin/work^{tree}") == git(tree, "rev-parse", "HEAD^{tree}")
@@ -251,9 +251,9 @@ def test_a_commit_that_the_api_does_not_make_is_pushed_and_the_reason_is_kept(
         monkeypatch.setattr("accord_sandbox.git_data.MOST_TREE_ENTRIES", 0)
         facts = read_commit(Git(tree), local, is_bot=True)
         refused = deliver_commit(github, scratch, remote, plan_upload(facts), "refused", "")
-    assert made == DeliveredCommit(local, CommitWay.PUSH, reason="GitHub made other files of the changes.")
+    assert made == DeliveredCommit(local, "push", reason="GitHub made other files of the changes.")
     assert refused
-    assert (refused.commit, refused.way) == (local, CommitWay.PUSH)
+    assert (refused.commit, refused.way) == (local, "push")
     assert "too large to process" in refused.reason
 
 
@@ -306,7 +306,7 @@ MANY = {f"{number:040x}": 9 for number in range(COMMIT_REQUESTS)}
 )
 def test_the_way_follows_from_the_facts(facts: CommitFacts, reason: str) -> None:
     upload = plan_upload(facts)
-    assert (upload.way is CommitWay.PUSH) == bool(reason)
+    assert (upload.way == "push") == bool(reason)
     assert reason in upload.reason
 
 

@@ -100,18 +100,13 @@ def planned_seconds(operations: Sequence[Operation]) -> float:
     return estimate_seconds(sum(coming), len(coming) - sum(coming))
 
 
-def target_of(operation: Operation) -> str | None:
-    """Return the number that an operation names."""
-    return str(operation.number) if operation.number else None
-
-
 def apply_in_order(
     operations: Sequence[Op],
     apply: Callable[[Op], OperationStatus | None],
     *,
     is_dry_run: bool = False,
     on_entry: OnEntry = lambda *_: None,
-    target: Callable[[Op], str | None] = target_of,
+    target: Callable[[Op], str | None] = lambda operation: str(operation.number) if operation.number else None,
     plan_again: Callable[[Sequence[LedgerEntry]], Sequence[Op]] | None = None,
     before_write: Callable[[], None] = lambda: None,
 ) -> tuple[list[LedgerEntry], AccordError | None]:

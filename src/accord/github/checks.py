@@ -94,7 +94,7 @@ class CheckMethods(Rest):
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> Check:
         """Set a commit status. POST …/statuses/{sha}. Raises Forbidden."""
         state, path = "success" if verdict.is_passed else "failure", f"/statuses/{segment(sha)}"
-        content = {"state": state, "context": verdict.name, "description": status_line(verdict.title)}
+        content = {"state": state, "context": verdict.name, "description": shorten(verdict.title, STATUS_CHARS)}
         return self._call("POST", path, body=content).read(_status)
 
 
@@ -131,8 +131,3 @@ def _status(data: dict[str, Any]) -> Check:
         summary=data.get("description") or "",
         mark=data.get("description") or "",
     )
-
-
-def status_line(text: str) -> str:
-    """Cut a text to what a commit status can say."""
-    return shorten(text, STATUS_CHARS)

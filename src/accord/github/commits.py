@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from accord.core.clock import Clock, attempts
 from accord.core.documents import is_utf8
@@ -35,11 +34,8 @@ _REF_PAUSES_SECONDS = (2.0, 10.0)
 """Waits before a branch is moved again that GitHub did not move, although it is where it was: objects may lag."""
 
 
-class CommitWay(StrEnum):
-    """How a commit gets to GitHub."""
-
-    API = "api"
-    PUSH = "push"
+CommitWay = Literal["api", "push"]
+"""How a commit gets to GitHub."""
 
 
 class CommitFacts(Frozen):
@@ -61,7 +57,7 @@ class Upload(Frozen):
     """How a local commit gets to GitHub."""
 
     facts: CommitFacts
-    way: CommitWay = CommitWay.PUSH
+    way: CommitWay = "push"
     blobs: tuple[str, ...] = ()  # to send first, over the API
     trees: tuple[Mapping[str, TreeChange], ...] = ()  # a request for each, on top of the one before
     reason: str = ""  # for a push, empty for the API
@@ -69,11 +65,11 @@ class Upload(Frozen):
     @property
     def requests(self) -> int:
         """The requests that it takes over the API: the last two make the commit and move the branch."""
-        return len(self.blobs) + len(self.trees) + 2 if self.way is CommitWay.API else 0
+        return len(self.blobs) + len(self.trees) + 2 if self.way == "api" else 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of a plan that was not carried out."""
-        return {"way": self.way.value, "verified": None, "requests": self.requests, "reason": self.reason}
+        return {"way": self.way, "verified": None, "requests": self.requests, "reason": self.reason}
 
 
 class DeliveredCommit(Frozen):
@@ -92,7 +88,7 @@ class DeliveredCommit(Frozen):
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object of a receipt."""
-        return {"way": self.way.value, "verified": self.is_verified, "requests": self.requests, "reason": self.reason}
+        return {"way": self.way, "verified": self.is_verified, "requests": self.requests, "reason": self.reason}
 
 
 def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False) -> CommitFacts:
@@ -113,17 +109,9 @@ def read_commit(git: Git, commit: str, *, is_bot: bool, has_author: bool = False
     sizes = {blob: int(size) for blob, size in (line.split() for line in answers.splitlines())}
     short = [blob for blob, size in sizes.items() if size <= TREE_TEXT_BYTES]
     contents = zip(short, git.contents(short), strict=True)
-    texts = {blob: text for blob, content in contents if (text := _text_of(content)) is not None}
+    decoded = ((blob, content.decode("utf-8", "surrogateescape")) for blob, content in contents if content is not None)
+    texts = {blob: text for blob, text in decoded if is_utf8(text) and "\0" not in text}  # as JSON has them
     return replace(facts, base_tree=base_tree, changes=changes, sizes=sizes, texts=texts)
-
-
-def _text_of(content: bytes | None) -> str | None:
-    """Return a content that JSON carries as it is; None for any other."""
-    try:
-        text = None if content is None else content.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if text is None or "\0" in text else text
 
 
 def plan_upload(facts: CommitFacts) -> Upload:
@@ -138,7 +126,7 @@ def plan_upload(facts: CommitFacts) -> Upload:
     if reason := next((reason for reason, applies in reasons.items() if applies), ""):
         return Upload(facts, reason=reason)
     blobs = tuple(sorted(facts.sizes.keys() - facts.texts.keys()))
-    upload = Upload(facts, CommitWay.API, blobs, tuple(_trees(facts)))
+    upload = Upload(facts, "api", blobs, tuple(_trees(facts)))
     if upload.requests > COMMIT_REQUESTS:
         reason = f"The commit needs {upload.requests} requests over the API; at most {COMMIT_REQUESTS} are sent."
         return Upload(facts, reason=reason)
@@ -170,7 +158,7 @@ def deliver_commit(
 
     A commit that the API cannot make is pushed. A lost answer is looked up. Raises Refused, Unreachable and Stopped.
     """
-    if upload.way is CommitWay.PUSH or github is None:
+    if upload.way == "push" or github is None:
         return _push(git, remote, upload, branch, expected)
     commit, reason = None, "GitHub made other files of the changes."
     try:
@@ -184,12 +172,12 @@ def deliver_commit(
             raise Refused(f"{refused.message} Over the API: {reason}", hint=refused.hint) from refused
     if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha, remote.clock):
         return None
-    return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, upload.requests)
+    return DeliveredCommit(commit.sha, "api", commit.is_verified, upload.requests)
 
 
 def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) -> DeliveredCommit | None:
     is_pushed = push(git, remote, upload.facts.commit, branch, expected)
-    return DeliveredCommit(upload.facts.commit, CommitWay.PUSH, reason=upload.reason) if is_pushed else None
+    return DeliveredCommit(upload.facts.commit, "push", reason=upload.reason) if is_pushed else None
 
 
 def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:

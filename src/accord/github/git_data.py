@@ -158,7 +158,10 @@ class GitDataMethods(Rest):
 
     def _file(self, path: str, ref: str) -> bytes:
         address = f"/contents/{segments(path)}"
-        content = self._call("GET", address, params={"ref": ref} if ref else None).read(_content)
+        answer = self._call("GET", address, params={"ref": ref} if ref else None)
+        # a folder, a link, or a file that is too large has no content (schema "content-file")
+        is_file = isinstance(answer.data, dict) and answer.data.get("encoding") == "base64"
+        content = answer.read(lambda data: base64.b64decode(data["content"]) if is_file else None)
         if content is None:
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content
@@ -195,9 +198,3 @@ def _commit(data: dict[str, Any]) -> Commit:
     is_verified = bool((inner.get("verification") or {}).get("verified"))
     at = optional_timestamp((inner.get("committer") or {}).get("date"))
     return Commit(data["sha"], inner["message"], inner["tree"]["sha"], parents, is_verified, at)
-
-
-def _content(data: Any) -> bytes | None:
-    """Read the JSON of a file (schema "content-file"); None for a folder, a link, or a file that is too large."""
-    is_file = isinstance(data, dict) and data.get("encoding") == "base64"
-    return base64.b64decode(data["content"]) if is_file else None

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from accord.github.limits import (
     CONTENT_PER_HOUR,
@@ -103,15 +102,8 @@ class RequestAttempt(NamedTuple):
     now: float
 
 
-class NextStep(Enum):
-    """The consequence of an attempt."""
-
-    TAKE = auto()
-    REPEAT = auto()
-    WAIT_FOR_LIMIT = auto()
-    LOST = auto()
-    GIVE_UP = auto()
-    REFUSED = auto()
+NextStep = Literal["take", "repeat", "wait-for-limit", "lost", "give-up", "refused"]
+"""The consequence of an attempt."""
 
 
 class Ruling(NamedTuple):
@@ -125,14 +117,14 @@ def judge(attempt: RequestAttempt) -> Ruling:
     """Decide on one attempt (GitHub documentation, "Best practices for using the REST API", "Handle rate limits")."""
     limit = _rate_limit_wait(attempt)
     if limit is not None:
-        return Ruling(NextStep.WAIT_FOR_LIMIT, limit)
+        return Ruling("wait-for-limit", limit)
     if attempt.status == 0 or attempt.status >= 500 or (attempt.status < 300 and not attempt.is_whole):
         if attempt.method == "POST":
-            return Ruling(NextStep.LOST)
+            return Ruling("lost")
         if attempt.tries >= TRIES:
-            return Ruling(NextStep.GIVE_UP)
-        return Ruling(NextStep.REPEAT, backoff(attempt.tries))
-    return Ruling(NextStep.TAKE if attempt.status < 300 else NextStep.REFUSED)
+            return Ruling("give-up")
+        return Ruling("repeat", backoff(attempt.tries))
+    return Ruling("take" if attempt.status < 300 else "refused")
 
 
 def backoff(tries: int) -> float:

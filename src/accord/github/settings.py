@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen, json_field
@@ -26,9 +26,12 @@ class SettingsMethods(Rest):
         """Read the settings of GitHub Actions. GET …/actions/permissions/workflow, with administration: read."""
         return self._call("GET", "/actions/permissions/workflow").read(WorkflowSettings.from_json)
 
-    def secret_names(self) -> frozenset[str]:
-        """List the names of the repository's secrets, and those of its organisation for it, with secrets: read."""
-        return self._names("secrets")
+    def names_of(self, kind: Literal["secrets", "variables"]) -> frozenset[str]:
+        """List the names of these of the repository, and those of its organisation for it, with ``KIND: read``."""
+        names = set(self._list_items(f"/actions/{kind}", _name, key=kind))
+        with suppress(NotThere):  # the owner is a person
+            names |= set(self._list_items(f"/actions/organization-{kind}", _name, key=kind))
+        return frozenset(names)
 
     def environment_secret_names(self, environment: str) -> frozenset[str]:
         """List the names of an environment's secrets, with environments: read; none without such an environment."""
@@ -37,10 +40,6 @@ class SettingsMethods(Rest):
             return frozenset(self._list_items(path, _name, key="secrets"))
         except NotThere:
             return frozenset()
-
-    def variable_names(self) -> frozenset[str]:
-        """List the names of the repository's variables, and those of its organisation, with variables: read."""
-        return self._names("variables")
 
     def branch_rules(self, branch: str) -> tuple[str, ...]:
         """List the types of rules that rulesets have for a branch, which need not exist. GET …/rules/branches."""
@@ -71,12 +70,6 @@ class SettingsMethods(Rest):
         except Refused:
             return None
         return False
-
-    def _names(self, kind: str) -> frozenset[str]:
-        names = set(self._list_items(f"/actions/{kind}", _name, key=kind))
-        with suppress(NotThere):  # the owner is a person
-            names |= set(self._list_items(f"/actions/organization-{kind}", _name, key=kind))
-        return frozenset(names)
 
 
 def _name(data: dict[str, Any]) -> str:

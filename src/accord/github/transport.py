@@ -24,7 +24,7 @@ from accord.github.models import (
     PullsNotAllowed,
     RequestCount,
 )
-from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
+from accord.github.pacing import Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
 
 Parsed = TypeVar("Parsed")
@@ -97,25 +97,24 @@ class Transport:
             asked = f"?{urlencode(params)}" if params else ""
             log("github", "%s%s: %s %s", request, asked, status, "" if status == 200 else message)
             ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
+            reason = f"status {status}: {message}" if status else message
             match ruling.step:
-                case NextStep.TAKE:
+                case "take":
                     return Response(status, headers, data, request)
-                case NextStep.REPEAT:
+                case "repeat":
                     self._clock.sleep(ruling.seconds)
-                case NextStep.WAIT_FOR_LIMIT:
+                case "wait-for-limit":
                     self.wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
-                case NextStep.LOST:
+                case "lost":
                     again = "Run the same command again; it looks first whether the request was carried out."
-                    reason = f"status {status}: {message}" if status else message
                     raise AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint or again)
-                case NextStep.GIVE_UP:
+                case "give-up":
                     again = "Run the same command again when GitHub answers; it continues where it stopped."
-                    reason = f"status {status}: {message}" if status else message
                     said = f"GitHub cannot be reached: {request} failed {tries} times ({reason})."
                     raise Stopped(said, hint=hint or again)
-                case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
+                case "refused" if takes_location and status == 302 and LOCATION in headers:
                     return Response(status, headers, headers[LOCATION], request)
-                case NextStep.REFUSED:
+                case "refused":
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
                     ref = str(body["ref"]) if isinstance(body, dict) and "ref" in body else path

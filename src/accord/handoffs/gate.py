@@ -18,14 +18,14 @@ from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.engine.operations import OperationLog, OperationStatus
-from accord.github.checks import Check, CommitVerdict, status_line
+from accord.github.checks import STATUS_CHARS, Check, CommitVerdict
 from accord.github.models import Forbidden, Pull
 from accord.handoffs.models import Handoff, TaskWorkflow, read_handoff
 from accord.handoffs.plan import HandoffDecision, entry_of, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings
 from accord.handoffs.stages import gate_findings
 from accord.handoffs.store import START, HandoffStore, LoadedHandoff
-from accord.text.markdown import table
+from accord.text.markdown import shorten, table
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise_cell, sanitise_line
@@ -143,7 +143,7 @@ def verdict_of(judged: GateVerdict, redact: Redactor, policy: PostingPolicy) -> 
     title = sanitise_line(judged.title, secrets=redact, policy=policy).text
     summary = "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
-    return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
+    return CommitVerdict(CHECK_NAME, judged.is_open, shorten(title, STATUS_CHARS), summary or title, mark)
 
 
 def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from accord.git.configuration import CONFIG_PATHS, branch_in_the_way, way_refusa
 from accord.git.filters import blob_id
 from accord.git.replacing import TREE_TRAILER, with_tree
 from accord.github.client import GitHub
-from accord.github.commits import CommitWay, DeliveredCommit
+from accord.github.commits import DeliveredCommit
 from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Conflict, Forbidden, Pull
@@ -237,13 +237,13 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
-        return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, requests=3)
+        return DeliveredCommit(commit.sha, "api", commit.is_verified, requests=3)
     try:
         create_ref_once(github, REF, commit.sha, clock)
     except Conflict as conflict:
         message = f"Another process created the branch {BRANCH} meanwhile."
         raise Stopped(message, hint="Run the same command again.") from conflict
-    return DeliveredCommit(commit.sha, CommitWay.API, commit.is_verified, requests=3)
+    return DeliveredCommit(commit.sha, "api", commit.is_verified, requests=3)
 
 
 def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Pull:
