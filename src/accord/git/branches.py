@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from accord.core.refusals import known_refusal
 from accord.git.configuration import branch_in_the_way, item_of_branch, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, own_repository, split_nul, token_config
-from accord.git.replacing import ITEM_TRAILER, replaced_base, replacing_tree, trailer, with_tree
+from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, replacing_tree, trailer, with_tree
 
 RUN_TRAILER = "Accord-Run"
 MERGED_TRAILER = "Accord-Merged"
@@ -37,6 +37,7 @@ DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.norepl
 Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
 """Why a push failed: for good, because the branch moved, for now, or for an unknown reason."""
 
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _AUTHOR = re.compile(r"\A[^<>\n]+ <[^<>\s]+>")
 _NAME_TAKEN = re.compile(r"directory file conflict|exists; cannot create")
 _PUSH_HINTS = (
@@ -123,7 +124,11 @@ class BranchFacts(Frozen):
 @contextmanager
 def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
     """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
-    with own_repository(_complete(lender)) as git:
+    whole = None  # git in the lender's checkout, if that has all objects of its commits
+    with suppress(GitFailed, OSError):
+        if lender and Git(lender).line("rev-parse", "--is-shallow-repository") == "false":
+            whole = Git(lender)
+    with own_repository(whole) as git:
         yield replace(git, config=token_config(remote.server_url, remote.token))
 
 
@@ -210,7 +215,8 @@ def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
 
 def _does_what(git: Git, commit: str, patch: bytes) -> bool:
     """Return whether the patch makes a commit's tree of its parent's, or replaces the commits before it."""
-    parents, start = git.line("rev-parse", f"{commit}^@").split(), replaced_base(git, commit)
+    parents, start = git.line("rev-parse", f"{commit}^@").split(), trailer(git, commit, BASE_TRAILER)
+    start = start if _COMMIT.fullmatch(start) else ""
     if len(parents) != 1 and parents[1:] not in ([start], [trailer(git, commit, MERGED_TRAILER)]):
         return False
     before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}", f"{commit}^{{tree}}").split()
@@ -363,12 +369,3 @@ def _tunnel_status(said: str) -> int:
 
 def _without_addresses(said: str) -> str:
     return _ADDRESS.sub("", said)
-
-
-def _complete(lender: Path | None) -> Git | None:
-    """Return git in the caller's checkout, if that has all objects of its commits."""
-    git = Git(lender) if lender else None
-    try:
-        return git if git and git.line("rev-parse", "--is-shallow-repository") == "false" else None
-    except (GitFailed, OSError):
-        return None

@@ -14,7 +14,6 @@ from accord.core.errors import BrokenContract
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, commit_patch, commit_tree
 from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, difference, own_base, own_index
 from accord.git.program import Git, GitFailed, file_at, is_ancestor, join_nul, split_nul
-from accord.git.replacing import trailer
 
 CONFLICT_TRAILER = "Accord-Conflict"
 """The trailer of a commit on its own base: the branch with which it conflicted."""
@@ -63,11 +62,6 @@ def commit_on_own_base(
     if not base:
         return "", "", []
     return base, *commit_patch(git, BranchFacts(base, "", ""), patch, author, message, now)
-
-
-def conflict_named_by(git: Git, commit: str) -> str:
-    """Return the branch with which a commit conflicted when it was made; empty for other commits."""
-    return trailer(git, commit, CONFLICT_TRAILER)
 
 
 def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str) -> tuple[str, ...]:

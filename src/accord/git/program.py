@@ -142,7 +142,9 @@ class Git(Frozen):
         if self.is_callers:
             kept |= {name: value for name, value in os.environ.items() if name.startswith("GIT_LFS_")}
         quiet = {name: value for name, value in _QUIET.items() if name not in own}
-        network = direct_loopback(os.environ) | trusted_certificates(os.environ)
+        network = direct_loopback(os.environ)
+        if given := os.environ.get("GIT_SSL_CAINFO") or next(iter(certificate_files(os.environ).values()), ""):
+            network["GIT_SSL_CAPATH" if os.path.isdir(given) else "GIT_SSL_CAINFO"] = given
         return {**kept, **network, **quiet, **numbered, **dict(self.environment)}
 
 
@@ -197,12 +199,6 @@ def file_at(git: Git, commit: str, path: str) -> bytes | None:
     """Return a file of a commit, None where it has none."""
     found = git.attempt("cat-file", "blob", f"{commit}:{path}")
     return None if found.returncode else found.stdout
-
-
-def trusted_certificates(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable by which git trusts the file, or folder, of certificates that the environment names first."""
-    given = environment.get("GIT_SSL_CAINFO") or next(iter(certificate_files(environment).values()), "")
-    return {"GIT_SSL_CAPATH" if os.path.isdir(given) else "GIT_SSL_CAINFO": given} if given else {}
 
 
 def token_config(server_url: str, token: str) -> dict[str, str]:

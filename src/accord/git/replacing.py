@@ -6,8 +6,6 @@ are replaced by it. Commits of people that came later stay, by a 3-way merge; so
 
 from __future__ import annotations
 
-import re
-
 from accord.git.patches import apply_patch, merge_trees, own_base
 from accord.git.program import Git, is_ancestor
 
@@ -19,8 +17,6 @@ BASE_TRAILER = "Accord-Base"
 
 ITEM_TRAILER = "Refs"
 """The trailer that names the work item."""
-
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 def replacement(git: Git, patch: bytes, base: str, tip: str, item: str) -> tuple[str, str]:
@@ -46,12 +42,6 @@ def replacing_tree(git: Git, patch: bytes, start: str, tip: str, item: str) -> s
         return ""
     made = apply_patch(git, patch, start)
     return made if last == tip else merge_trees(git, last, tip, made)[0]
-
-
-def replaced_base(git: Git, commit: str) -> str:
-    """Return the commit on which the patch of a replacing commit was made; empty for other commits."""
-    found = trailer(git, commit, BASE_TRAILER)
-    return found if _COMMIT.fullmatch(found) else ""
 
 
 def with_tree(message: str, tree: str) -> str:

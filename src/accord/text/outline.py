@@ -62,7 +62,8 @@ class Section(Frozen):
     @cached_property
     def text(self) -> str:
         """The visible text of the section, without comments; code and quotes count as content."""
-        return "\n".join(text for block in self.blocks for text in _shown_texts(block)).strip()
+        blocks, html = self.blocks, lambda content: _COMMENT.sub("", content).strip()
+        return "\n".join(_texts_of(blocks, html, lambda content: _without_comments(content).strip())).strip()
 
     @cached_property
     def visible(self) -> str:
@@ -292,25 +293,25 @@ def _without_comments(content: str) -> str:
     return "".join(span.text for span in spans(content) if span.kind != "comment")
 
 
-def _shown_texts(block: Block) -> list[str]:
-    if block.kind == "html":
-        return [_COMMENT.sub("", block.content).strip()]
-    return code_of(block) or [_without_comments(text).strip() for text in block.texts]
-
-
 def seen_text(text: str) -> str:
     """Return what a reader sees of a Markdown text: no comments, tags and hidden characters; code as it is."""
     return text.strip() if _PLAIN.fullmatch(text) else _visible(read_blocks(text).leaves)
 
 
 def _visible(blocks: Iterable[Block]) -> str:
-    lines: list[str] = []
+    def of_html(html: str) -> str:
+        return plain_address(_TAG.sub(lambda tag: _shown_tag(tag[0]), _COMMENT.sub("", html)))
+
+    return strip_hidden("\n".join(_texts_of(blocks, of_html, _without_tags))).strip()
+
+
+def _texts_of(
+    blocks: Iterable[Block], of_html: Callable[[str], str], of_content: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the texts of blocks: code as it is, and what these functions make of others."""
     for block in blocks:
-        if block.kind == "html":
-            lines.append(plain_address(_TAG.sub(lambda tag: _shown_tag(tag[0]), _COMMENT.sub("", block.content))))
-        else:
-            lines += code_of(block) or [_without_tags(content) for content in block.texts]
-    return strip_hidden("\n".join(lines)).strip()
+        contents = map(of_html, [block.content]) if block.kind == "html" else map(of_content, block.texts)
+        yield from code_of(block) or contents
 
 
 def _shown_tag(tag: str) -> str:
@@ -345,11 +346,7 @@ def plain_text(text: str) -> str:
     """Return the words of a Markdown text without its markup, such as emphasis and addresses of links."""
     blocks = read_blocks(text)
     references = references_of(blocks.definitions)
-    parts: list[str] = []
-    for block in blocks.leaves:
-        parts += code_of(block) or [_plain(content, references) for content in block.texts]
-        parts += [block.content] if block.kind == "html" else []
-    return "\n".join(parts)
+    return "\n".join(_texts_of(blocks.leaves, str, lambda content: _plain(content, references)))
 
 
 def _plain(content: str, references: Mapping[str, str]) -> str:

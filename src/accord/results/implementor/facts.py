@@ -18,13 +18,13 @@ from accord.core.frozen import Frozen
 from accord.engine.trust import NEEDS_HUMAN, go_ahead_in
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, Remote, runs_of, scratch_repository
 from accord.git.configuration import config_reader, unread_configs, work_branch
-from accord.git.conflicts import CONFLICT_TRAILER, conflict_named_by, conflicting_paths
+from accord.git.conflicts import CONFLICT_TRAILER, conflicting_paths
 from accord.git.leaving_out import size_findings
 from accord.git.patch_text import marked_files
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.paths import escaping_links
 from accord.git.program import Git, file_at, is_ancestor
-from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER
+from accord.git.replacing import BASE_TRAILER, ITEM_TRAILER, trailer
 from accord.git.secrets import secret_findings
 from accord.git.steering import PathAudit, audit_changes, audit_paths
 from accord.github.client import GitHub
@@ -203,7 +203,7 @@ def _describe(
     head = commit if changes else before
     after = (made.made if made else "") or head
     is_plain = bool(made and changes and not made.parent)  # a commit that was made now, on top of the branch
-    onto = conflict_named_by(git, commit) if commit and not is_plain else ""
+    onto = trailer(git, commit, CONFLICT_TRAILER) if commit and not is_plain else ""
     ends = {work.base: work.found.base, work.name: work.found.tip}
     paths = conflicting_paths(git, patch, commit, head, ends.get(onto, ""))
     is_whole = is_plain and not found.tip
