@@ -44,10 +44,6 @@ class Contract(NamedTuple):
     name: str
     version: str | None
 
-    def as_json(self) -> dict[str, str | None]:
-        """Return the object of reports."""
-        return self._asdict()
-
 
 class Kind(Frozen):
     """One kind of document. Its code is imported when it is first used."""
@@ -149,7 +145,7 @@ KINDS: dict[str, Kind] = {}
 def contract_of(kind: str | None) -> dict[str, dict[str, str | None]]:
     """Return the part of a report that names the contract of a kind; nothing for another kind."""
     known = KINDS.get(kind or "")
-    return {"contract": known.contract.as_json()} if known and known.contract else {}
+    return {"contract": known.contract._asdict()} if known and known.contract else {}
 
 
 class FolderKind(NamedTuple):

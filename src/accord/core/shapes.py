@@ -130,12 +130,9 @@ def _place_of_other_word(place: Steps, model: type[BaseModel], document: Any, mi
     """Return the only missing place beside an unknown key that may hold its text; empty without one."""
     value, above = value_at(document, place), place[:-1]
     homes = {(*above, key) for key in keys_at(model, above) if isinstance(value, str) and value} & missing
-    fits = [home for home in homes if any(_allows_text(shape, value) for shape in _shapes_at(model, home))]
-    return fits[0] if len(fits) == 1 else ()
-
-
-def _allows_text(shape: Mapping[str, Any], text: str) -> bool:
-    return shape.get("type") == "string" and text in shape.get("enum", [shape.get("const", text)])
+    texts = ((home, shape) for home in homes for shape in _shapes_at(model, home) if shape.get("type") == "string")
+    fits = {home for home, shape in texts if value in shape.get("enum", [shape.get("const", value)])}
+    return fits.pop() if len(fits) == 1 else ()
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +145,7 @@ def _objects_around(model: type[BaseModel], above: Steps) -> list[tuple[Steps, l
     return [(place, keys_at(model, place)) for place in places]
 
 
-def value_at(value: Any, steps: Steps) -> Any:
+def value_at(value: Any, steps: Iterable[str | int]) -> Any:
     """Return the part of a document at a place; None where it is not there."""
     for step in steps:
         is_there = isinstance(value, list) and isinstance(step, int) and step < len(value)
@@ -170,8 +167,7 @@ def _place_of(steps: Steps, model: type[BaseModel], value: Any) -> tuple[Steps, 
         if not is_there and isinstance(step, str) and step not in keys_at(model, place):
             union = place
             continue
-        is_there = is_there or (isinstance(value, list) and isinstance(step, int) and step < len(value))
-        value = value[step] if is_there else None
+        value = value_at(value, [step])
         place = (*place, step)
     return place, union
 

@@ -252,15 +252,6 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}")
 
 
-def is_json(text: bytes) -> bool:
-    """Return whether a text is JSON from its beginning to its end."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
 def is_cut_off(line: bytes) -> bool:
     """Tell whether a crash cut off a line of JSON: it is blank, or begins an object or a list without its end."""
     text = line.strip(b"\0 \t\r")
@@ -276,7 +267,10 @@ def is_cut_off(line: bytes) -> bool:
 def is_of_array(line: bytes) -> bool:
     """Tell whether a line has whole objects, or none, with commas and brackets of a JSON array around them."""
     text = line.strip(b"[], \t\r\n")
-    return text[:1] in (b"", b"{") and is_json(b"[%b]" % text)
+    try:
+        return text[:1] in (b"", b"{") and isinstance(json.loads(b"[%b]" % text), list)
+    except (ValueError, RecursionError):
+        return False
 
 
 OF_ARRAY = "The line has commas or brackets, as of a JSON array.", "Write one object a line, without any between them."

@@ -11,24 +11,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from accord.core.clock import Clock
+from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen, json_field
 from accord.git.program import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
-from accord.github.rest import Rest, optional_timestamp, segment, segments
+from accord.github.rest import Rest, segment, segments
 
 
 class Commit(Frozen):
     """A commit object; GitHub shows whether it is verified, and ``at`` what time it was committed."""
 
-    sha: str
-    message: str
-    tree: str
-    parents: tuple[str, ...]
-    is_verified: bool = False
-    at: datetime | None = None
+    sha: str = json_field()
+    message: str = json_field()
+    tree: str = json_field("tree.sha")
+    parents: tuple[str, ...] = json_field(read=lambda parents: tuple(parent["sha"] for parent in parents))
+    is_verified: bool = json_field("verification.verified", bool, default=False)
+    at: datetime | None = json_field("committer.date", parse_timestamp, default=None)
 
 
 class TreeEntry(Frozen):
@@ -194,7 +194,4 @@ def _path(name: str) -> str:
 
 def _commit(data: dict[str, Any]) -> Commit:
     """Read the JSON of a commit object, or of one in a listing (schemas "git-commit" and "commit")."""
-    inner, parents = data.get("commit", data), tuple(parent["sha"] for parent in data["parents"])
-    is_verified = bool((inner.get("verification") or {}).get("verified"))
-    at = optional_timestamp((inner.get("committer") or {}).get("date"))
-    return Commit(data["sha"], inner["message"], inner["tree"]["sha"], parents, is_verified, at)
+    return Commit.from_json({**data, **data.get("commit", {})})

@@ -119,10 +119,6 @@ class StoredDocument(ABC, Generic[Value]):
     def render(self, stored: Stored[Value]) -> None:
         """Make the visible copy show a stored value. Writes nothing where the copy shows it already."""
 
-    def without_ref(self, last: Stored[Value]) -> Stored[Value]:
-        """Return what to go on from when the ref was deleted meanwhile; the value that was read last by default."""
-        return replace(last, link=None)
-
     def newest(self) -> Stored[Value] | None:
         """Read the newest version: two requests. None where the ref does not exist."""
         sha = self._github.ref(self.ref)
@@ -141,7 +137,7 @@ class StoredDocument(ABC, Generic[Value]):
         current = known
         for attempt in attempts(self.clock, [PAUSE_SECONDS] * (TRIES - 1)):
             if attempt:
-                current = self.newest() or self.without_ref(current)
+                current = self.newest() or replace(current, link=None)  # the ref was deleted meanwhile
             wanted = decide(current.value)
             if wanted is None:
                 return self.show(current) if current.link and not current.is_shown else current

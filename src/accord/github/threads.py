@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 from accord.github.comments import Comment
 from accord.github.graphql import GraphQLMethods, login_of, next_page
 from accord.github.models import NotThere
@@ -42,19 +42,37 @@ mutation Resolve($thread: ID!) { resolveReviewThread(input: {threadId: $thread})
 _READ_HINT = 'Grant the job "pull-requests: read" (a personal token needs the scope repo).'
 
 
-class ReviewThread(Frozen):
-    """A thread of a pull request's review."""
+def _comment(node: dict[str, Any]) -> Comment:
+    login = login_of(node["author"])
+    review = node["pullRequestReview"] or {}
+    return Comment(
+        int(node["fullDatabaseId"]),
+        node["url"],
+        node["body"],
+        login,
+        login.endswith("[bot]"),
+        int(review["fullDatabaseId"]) if review else None,
+        node["isMinimized"],
+    )
 
-    id: str  # empty where only REST answered, which does not tell who resolved what
-    path: str
-    line: int | None  # at the head; None where it is gone, and on a whole file
-    is_resolved: bool
-    is_outdated: bool
-    comments: tuple[Comment, ...]  # oldest first
-    original_line: int | None = None  # in the commit below
-    original_commit: str = ""  # on which the thread began
-    resolved_by: str = ""  # empty for a bot
-    can_resolve: bool = False
+
+def _first_commit(comments: list[dict[str, Any]]) -> str:
+    return str((comments[0].get("originalCommit") or {}).get("oid", "")) if comments else ""
+
+
+class ReviewThread(Frozen):
+    """A thread of a pull request's review, as GraphQL shows it."""
+
+    id: str = json_field()  # empty where only REST answered, which does not tell who resolved what
+    path: str = json_field()
+    line: int | None = json_field()  # at the head; None where it is gone, and on a whole file
+    is_resolved: bool = json_field("isResolved")
+    is_outdated: bool = json_field("isOutdated")
+    comments: tuple[Comment, ...] = json_field("comments.nodes", lambda nodes: tuple(map(_comment, nodes)))  # in order
+    original_line: int | None = json_field("originalLine", default=None)  # in the commit below
+    original_commit: str = json_field("comments.nodes", _first_commit, default="")  # on which the thread began
+    resolved_by: str = json_field("resolvedBy.login", default="")  # empty for a bot
+    can_resolve: bool = json_field("viewerCanResolve", default=False)
 
 
 class ThreadMethods(GraphQLMethods):
@@ -94,7 +112,7 @@ class ThreadMethods(GraphQLMethods):
 
     def _whole(self, node: dict[str, Any]) -> ReviewThread:
         """Read a thread with the comments of further pages."""
-        thread, more = _thread(node), next_page(node["comments"])
+        thread, more = ReviewThread.from_json(node), next_page(node["comments"])
         while more:
             asked = {"thread": thread.id, "comments": more}
             page = self._ask(_MORE, asked, lambda data: _page(data["node"], "comments"), _READ_HINT)
@@ -114,22 +132,6 @@ def _page(node: dict[str, Any] | None, key: str) -> tuple[list[dict[str, Any]], 
     return None if node is None else (node[key]["nodes"], next_page(node[key]))
 
 
-def _thread(node: dict[str, Any]) -> ReviewThread:
-    first: dict[str, Any] = next(iter(node["comments"]["nodes"]), {})
-    return ReviewThread(
-        node["id"],
-        node["path"],
-        node["line"],
-        is_resolved=node["isResolved"],
-        is_outdated=node["isOutdated"],
-        comments=tuple(map(_comment, node["comments"]["nodes"])),
-        original_line=node["originalLine"],
-        original_commit=(first.get("originalCommit") or {}).get("oid", ""),
-        resolved_by=(node["resolvedBy"] or {}).get("login", ""),
-        can_resolve=node["viewerCanResolve"],
-    )
-
-
 def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
     first = comments[0]
     return ReviewThread(
@@ -141,18 +143,4 @@ def _thread_without_state(comments: Sequence[dict[str, Any]]) -> ReviewThread:
         comments=tuple(map(Comment.from_json, comments)),
         original_line=first.get("original_line"),
         original_commit=first.get("original_commit_id") or "",
-    )
-
-
-def _comment(node: dict[str, Any]) -> Comment:
-    login = login_of(node["author"])
-    review = node["pullRequestReview"] or {}
-    return Comment(
-        int(node["fullDatabaseId"]),
-        node["url"],
-        node["body"],
-        login,
-        login.endswith("[bot]"),
-        int(review["fullDatabaseId"]) if review else None,
-        node["isMinimized"],
     )

@@ -117,11 +117,6 @@ def fence_for(text: str) -> str:
     return min((longer_run("`", text, 3), longer_run("~", text, 3)), key=len)
 
 
-def is_fenced(text: str) -> bool:
-    """Return whether a text is one code block and nothing else, as ``in_fence`` writes it."""
-    return unfenced_text(text) != text
-
-
 def unfenced_text(text: str) -> str:
     """Return what ``in_fence`` was given; another text as it is."""
     found, runs = _BLOCK.fullmatch(text), _RUNS.findall(text)

@@ -28,7 +28,7 @@ from accord.text.edits import IMITATION, page_edits
 from accord.text.hidden import GUARD, hidden_edits, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags
 from accord.text.inlines import read_inlines
-from accord.text.markdown import cell, fence_for, in_fence, is_fenced, unfenced_text
+from accord.text.markdown import cell, fence_for, in_fence, unfenced_text
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import WORDS, parse_markdown
@@ -125,7 +125,7 @@ def _repeat_rounds(
 
 def _round(text: str, secrets: Redactor, policy: PostingPolicy) -> tuple[str, Counter[str]]:
     text, taken = _cleaned_text(text, secrets)
-    if is_fenced(text):
+    if unfenced_text(text) != text:  # it is code already
         return text, taken
     page = parse_markdown(text)
     if not page.is_readable:
