@@ -191,17 +191,14 @@ class _Comparison(Frozen):
             return bool(head) and head != (self.before.heads.get(path) or entry.blob)
         if before == now:
             return False
-        if before is None and now is not None:
-            digest = self.before.digests.get(path)
+        if now is None:
+            return not self._is_put_aside(path)
+        digest = self.before.digests.get(path)
+        if before is None:
             is_old = now.changed <= self.before.taken_at or digest == content_digest(self.before.top / path, now)
             return not (is_old and is_below(path, self.before.ignored))
-        if now is None and self._is_put_aside(path):
-            return False
-        if before is None or now is None:
-            return True
         if stat.S_IFMT(before.mode) != stat.S_IFMT(now.mode) or is_executable(before) != is_executable(now):
             return True
-        digest = self.before.digests.get(path)
         return digest is None or digest != content_digest(self.before.top / path, now)
 
     def is_submodule(self, path: str) -> bool:
@@ -225,9 +222,7 @@ class _Comparison(Frozen):
     def _is_staged_anew(self, path: str) -> bool:
         """Return whether the index tells more than the work tree: a removal, a mode, or a file that is not there."""
         before, now = self.before.index.get(path), self.staged.get(path)
-        if before is None or now == before:
-            return False
-        if not self.descends:
+        if before is None or now == before or not self.descends:
             return False
         if before.mode == SUBMODULE and path not in self.seen:
             return now is None or now[1:] != before[1:]

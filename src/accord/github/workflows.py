@@ -64,18 +64,15 @@ class WorkflowMethods(Rest):
         """Read a run; None without one, or after it was deleted. GET …/actions/runs/{run_id}."""
         return self._find(f"/actions/runs/{run_id}", WorkflowRun.from_json)
 
-    def workflow_runs(self, file: str, *, event: str, since: datetime) -> Iterator[WorkflowRun]:
-        """List the runs of a workflow that an event started since then, newest first. Raises NotThere without it."""
-        path, created = f"/actions/workflows/{segment(file)}/runs", f">={timestamp(since)}"
-        return self._list_items(path, WorkflowRun.from_json, key="workflow_runs", event=event, created=created)
-
     def dispatched_runs(self, file: str, word: str, since: datetime) -> Iterator[WorkflowRun]:
         """Yield runs that were started by ``workflow_dispatch`` since then, newest first, if their title has the word.
 
         A workflow's ``run-name`` puts inputs into the title. Yields nothing where the workflow does not exist.
         """
+        path, created = f"/actions/workflows/{segment(file)}/runs", f">={timestamp(since)}"
+        asked = {"event": "workflow_dispatch", "created": created}
         try:
-            runs = self.workflow_runs(file, event="workflow_dispatch", since=since)
+            runs = self._list_items(path, WorkflowRun.from_json, key="workflow_runs", **asked)
             yield from (run for run in runs if word in run.title.split())
         except NotThere:
             return
