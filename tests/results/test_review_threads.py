@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.reviews import FINDING, changed
 
 from accord.github.comments import Comment
+from accord.github.graphql import ReviewThread
 from accord.github.models import Identity, PullFile, Review
-from accord.github.threads import ReviewThread
 from accord.results.reviewer.placement import (
     DraftReview,
     Note,

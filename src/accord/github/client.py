@@ -15,12 +15,12 @@ from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
 from accord.github.git_data import GitDataMethods
+from accord.github.graphql import GraphQLMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Forbidden, Found, Identity, Issue, IssueChange, Label, Milestone, NotThere, Repository
-from accord.github.pulls import PullMethods, ReviewMethods
+from accord.github.pulls import PullMethods
 from accord.github.rest import segment
 from accord.github.settings import SettingsMethods
-from accord.github.threads import ThreadMethods
 from accord.github.workflows import WorkflowMethods
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ class GitHub(
     CheckMethods,
     CommentMethods,
     GitDataMethods,
+    GraphQLMethods,
     PullMethods,
-    ReviewMethods,
     SettingsMethods,
-    ThreadMethods,
     WorkflowMethods,
 ):
     """One repository over REST: every request that accord makes."""

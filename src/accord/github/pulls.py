@@ -19,9 +19,13 @@ from accord.github.once import send_until_answered
 from accord.github.rest import Rest
 from accord.github.transport import Response
 
+_ANCHOR = re.compile(r"could not be resolved|must be part of the diff|review_thread\.(?:path|line)", re.IGNORECASE)
+_VERDICT = re.compile(r"your own pull request|not permitted to approve", re.IGNORECASE)
+"""GitHub's words; all these answers are 422, and nothing but the words tells one reason from another (reported)."""
+
 
 class PullMethods(Rest):
-    """Requests about pull requests."""
+    """Requests about pull requests and reviews."""
 
     def pull(self, number: int) -> Pull | None:
         """Read one pull request; None without one of this number. GET …/pulls/{n}."""
@@ -69,22 +73,6 @@ class PullMethods(Rest):
         """Add labels to an issue or pull request. POST …/issues/{n}/labels, sent again when its answer is lost."""
         body = {"labels": list(labels)}
         send_until_answered(lambda: self._call("POST", f"/issues/{number}/labels", body=body), self._clock)
-
-
-def read_pull(data: dict[str, Any]) -> Pull:
-    """Read the JSON of a pull request, in which two values depend on others."""
-    pull = Pull.from_json(data)
-    is_mergeable = False if data.get("mergeable_state") == "behind" else pull.is_mergeable
-    return replace(pull, is_mergeable=is_mergeable, merge_commit=pull.merge_commit if pull.is_merged else "")
-
-
-_ANCHOR = re.compile(r"could not be resolved|must be part of the diff|review_thread\.(?:path|line)", re.IGNORECASE)
-_VERDICT = re.compile(r"your own pull request|not permitted to approve", re.IGNORECASE)
-"""GitHub's words; all these answers are 422, and nothing but the words tells one reason from another (reported)."""
-
-
-class ReviewMethods(Rest):
-    """Requests about reviews."""
 
     def files(self, number: int) -> list[PullFile]:
         """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files."""
@@ -150,6 +138,13 @@ class ReviewMethods(Rest):
             if _ANCHOR.search(refused.message):
                 raise AnchorRefused(refused.message, hint=refused.hint) from refused
             raise
+
+
+def read_pull(data: dict[str, Any]) -> Pull:
+    """Read the JSON of a pull request, in which two values depend on others."""
+    pull = Pull.from_json(data)
+    is_mergeable = False if data.get("mergeable_state") == "behind" else pull.is_mergeable
+    return replace(pull, is_mergeable=is_mergeable, merge_commit=pull.merge_commit if pull.is_merged else "")
 
 
 def heads_on(git: Git, tip: str, pulls: Sequence[Pull]) -> list[str] | None:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from accord.core.findings import Finding
 from accord.github.comments import Comment
+from accord.github.graphql import ReviewThread
 from accord.github.once import send_once
-from accord.github.threads import ReviewThread
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of

@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from accord.github.graphql import ReviewThread
 from accord.github.models import Identity, Review
-from accord.github.threads import ReviewThread
 from accord.loops.bot_comments import Thread, thread_facts, thread_part
 from accord.loops.facts import Gathered, LoopContext
 from accord.loops.models import Closed, Identifier, LoopFacts

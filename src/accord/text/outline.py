@@ -308,7 +308,7 @@ def _visible(blocks: Iterable[Block]) -> str:
 def _texts_of(
     blocks: Iterable[Block], of_html: Callable[[str], str], of_content: Callable[[str], str]
 ) -> Iterator[str]:
-    """Yield the texts of blocks: code as it is, and what these functions make of others."""
+    """Yield the texts of blocks: code as it is, HTML and Markdown as these functions make them."""
     for block in blocks:
         contents = map(of_html, [block.content]) if block.kind == "html" else map(of_content, block.texts)
         yield from code_of(block) or contents

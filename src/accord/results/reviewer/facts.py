@@ -47,7 +47,7 @@ from accord.text.markers import REVIEW, find_markers
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.github.threads import ReviewThread
+    from accord.github.graphql import ReviewThread
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """The status that each verdict asks for (workflow contracts, "ReviewerResult")."""

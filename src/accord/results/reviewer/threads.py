@@ -20,8 +20,8 @@ from accord.text.markers import REVIEW, REVIEW_GONE, find_markers, strip_markers
 from accord.text.outline import plain_text
 
 if TYPE_CHECKING:
+    from accord.github.graphql import ReviewThread
     from accord.github.models import Identity, PullFile, Review
-    from accord.github.threads import ReviewThread
 
 COMMENT = "review-comment"
 Done = Literal["resolved", "left"]
