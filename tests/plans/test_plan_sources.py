@@ -12,10 +12,11 @@ from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
 from accord.plans.build import build_plan
-from accord.plans.entries import read_checklist, references_in
+from accord.plans.entries import read_checklist
 from accord.plans.models import Source, paths_in
 from accord.plans.read import issue_in, read_source
 from accord.plans.spec_kit import read_spec_kit
+from accord.plans.waits import references_in
 from accord.plans.write_back import PlanFile
 from accord.results.bodies import read_body
 from accord.results.models import PlannedWorkItem
@@ -395,6 +396,7 @@ def test_a_sentence_about_a_task_names_what_it_waits_for(read: Callable[[str], S
         *("\n  - It used to depend on T001.", "\n  - Nothing depends on T001.", "\n  - Does T002 depend on T001?"),
         *(". Check that nothing depends on T001", ". Remove the code that requires T001", ". Shown after T001"),
         *(". Drop what requires T001 in src/c.py", "\n  - After T001 is planned, revisit", ". After T001's end, stop"),
+        *(" (after T001 is planned)", " [after T001's review]"),
     ],
 )
 def test_other_sentences_make_no_task_wait(stated: str) -> None:
@@ -439,6 +441,40 @@ def test_an_entry_states_its_priority_and_complexity(read: Callable[[str], Sourc
     assert items(read(text.replace(": low", ": TBD")))["T001"].labels[2:] == ["priority:medium", "complexity:high"]
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        ". **Priority: P1**",
+        ". **Priority:** P1",
+        " **Priority: P1**",
+        ", **Priority: P1**.",
+        " \u2014 **Priority: P1**",
+    ],
+)
+@pytest.mark.parametrize("read", [todo, spec_kit])
+def test_bold_words_at_the_end_of_an_entry_are_fields(read: Callable[[str], Source], stated: str) -> None:
+    item = items(read(f"- [ ] T001 A in src/a.py{stated}\n"))["T001"]
+    assert (item.title.removeprefix("T001 "), item.labels[-1]) == ("A in src/a.py", "priority:high")
+    (kept,) = todo("- [ ] Add **Priority** in src/a.py to **Note: all**\n").tasks
+    assert (kept.labels, kept.title) == ((), "Add **Priority** in src/a.py to **Note: all**")
+
+
+@pytest.mark.parametrize(
+    ("stated", "label"),
+    [("Priority: High", "priority:high"), ("Priority: P4", ""), ("P4", ""), ("Priority: Critical", "")],
+)
+def test_a_priority_of_a_story_is_a_level_or_refused(tmp_path: Path, stated: str, label: str) -> None:
+    source = spec_kit(f"## Phase 3: User Story 1 - Export ({stated})\n\n- [ ] T001 [US1] A in src/a.py\n")
+    package = mission(tmp_path)
+    overview = package / "tasks.md"
+    overview.write_text(overview.read_text().replace("Priority: P1", stated))
+    for one in (source, read_source(package)):
+        assert [code for code, _ in errors(one)] == ([] if label else ["label-unknown"])
+        assert not label or label in build_plan(one)[0].create[0].labels
+    own = spec_kit(f"## Phase 3: User Story 1 - Export ({stated})\n\n- [ ] T001 A in src/a.py\n  - Priority: low\n")
+    assert items(own)["T001"].labels[-1] == "priority:low"
+
+
 REFUSED = {
     "a priority that is not a level": ("\n  - Priority: critical", "label-unknown"),
     "one in brackets": (" (priority: urgent)", "label-unknown"),
@@ -473,6 +509,8 @@ BRACKETS = {
     "(if T002 fails, depends on T001)": "T001",
     "(does not depend on T001)": "",
     "(needs GH-12)": "",
+    "(after T001 is planned)": "",
+    "(after T001 and T002 are merged, after T001)": "T001",
 }
 
 

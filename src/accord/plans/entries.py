@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from functools import lru_cache
 from itertools import chain, filterfalse, pairwise, takewhile
 from operator import attrgetter, itemgetter
 
@@ -16,6 +15,16 @@ from accord.core.findings import Finding, Severity
 from accord.core.frozen import Frozen
 from accord.core.texts import is_nothing
 from accord.plans.models import Source, SourceTask, paths_in, priority_in, unclear_paths, without_struck
+from accord.plans.waits import (
+    MOST_SLUG_WORDS,
+    SLUG_WORDS,
+    is_like,
+    names_only,
+    references_behind,
+    references_in,
+    slug_of,
+    waited_for,
+)
 from accord.text.blocks import read_blocks
 from accord.text.markdown import as_code
 from accord.text.outline import bot_controls, list_items, malformed_boxes, sections, shown_text
@@ -27,13 +36,14 @@ _UNTITLED = re.compile(r"(?:[A-Z]{1,10}-?[0-9]{1,6}[a-z]?\b|\[\w+\]|\[(?!\w+\])|
 """An id and tags such as ``T012 [P]``, without a title."""
 
 _BRACKETS = re.compile(r"`[^`]*`|\(([^()]*)\)|\[([^\[\]]*)\](?!\()")
-_WAITS = r"(?:depends? on|after|requires|blocked by|needs(?=\s+#?(?-i:[A-Z]{1,10})-?\d))\b"
 _UNLABELLED = re.compile(r"\A\s*(depends? on|after|requires|blocked by|needs)\b(?!\s*:)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
 """A word and a blank behind its colon; a label such as ``priority:high`` has none."""
 
-_SENTENCES = re.compile(r"[.;]\s+(?=[A-Z])")
+_SENTENCES = re.compile(r"[.;]\s+(?=\*{0,3}[A-Z])|(?:[.;,]| [-\u2013\u2014])? (?=\*\*[A-Z][^*]*\*\*\W*\Z)")
+"""The ends of sentences; bold words at the end of a text are one."""
+
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z_ -]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(.*)", re.DOTALL)
 _WORD_END = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
 _FIELDS = {
@@ -50,6 +60,7 @@ _FIELDS = {
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
 _SCOPES = ("scope", "out")
 _VALUE = re.compile(r"[A-Za-z0-9-]+")
+_STATED_PRIORITY = re.compile(r"\bpriority[*_`]{0,3} ?: ?[*_`]{0,3} ?([\w-]+)|\((P[0-9]+)\)", re.IGNORECASE)
 _LEVELS = {"priority": ("high", "medium", "low"), "complexity": ("trivial", "low", "medium", "high")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
@@ -78,7 +89,7 @@ class ListEntry(Frozen):
         names = [name for text in self.fields.get("labels", ()) for name in text.split(",")]
         for category in _LEVELS:
             texts = filterfalse(is_nothing, self.fields.get(category, ()))
-            names += (f"{category}:{_level_of(category, text) or text.strip('*_`. ')}" for text in texts)
+            names += (_level_label(category, text) for text in texts)
         return tuple(dict.fromkeys(filter(None, (name.strip(" `") for name in names))))
 
     def as_task(self, name: str, text: str, place: str) -> SourceTask:
@@ -102,8 +113,19 @@ class ListEntry(Frozen):
         )
 
 
+def _level_label(category: str, text: str) -> str:
+    return f"{category}:{_level_of(category, text) or text.strip('*_`. ')}"
+
+
+def stated_priority(titles: Sequence[str]) -> tuple[str, ...]:
+    """Return the label of the priority that titles state other than as P0 to P3, if any; it may be no level."""
+    found = next((hit for title in titles if (hit := _STATED_PRIORITY.search(title))), None)
+    value = (found[1] or found[2]) if found and not priority_in(titles) else ""
+    return () if is_nothing(value) else (_level_label("priority", value),)
+
+
 def _level_of(category: str, text: str) -> str:
-    words = _SLUG_WORDS.findall(text.casefold())
+    words = SLUG_WORDS.findall(text.casefold())
     level = next((level for level in _LEVELS[category] if level in words), "")
     return level or (priority_in([text]) if category == "priority" else "")
 
@@ -210,7 +232,7 @@ def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -
     """Yield a field, or as notes what names neither a level nor one of the ``known`` tasks."""
     is_read = not value or is_nothing(value)
     if name == "needs" and not is_read and known is not None:
-        named = [_known_in(part, known) for part in value.split(",")]
+        named = [_known_in(part, known, label) for part in value.split(",")]
         if any(names for names, _ in named):
             yield "blockers", ", ".join(chain.from_iterable(names for names, _ in named))
         is_read = all(is_whole for _, is_whole in named)
@@ -224,12 +246,12 @@ def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -
         yield "notes", f"{label}{value}"
 
 
-def _known_in(text: str, known: frozenset[str]) -> tuple[list[str], bool]:
+def _known_in(text: str, known: frozenset[str], label: str) -> tuple[list[str], bool]:
     """Return the issues and tasks that a text names by ids like the known ones or first words; whether it is all."""
-    if not (found := references_in([text])):
-        return ([text], True) if _slug(text) in known else ([], False)
+    if not (found := references_behind(label, text)):
+        return ([text], True) if slug_of(text) in known else ([], False)
     names = [name for name in found if is_like(name, known)]
-    return names, names == [*found] and bool(_JOINTS.fullmatch(_REFERENCE.sub("", _RANGE.sub("", text))))
+    return names, names == [*found] and names_only(text)
 
 
 def _with_nested(
@@ -267,77 +289,10 @@ def _with_nested(
     return replace(entry, fields=fields, criteria=criteria, notes=notes, body=body)
 
 
-_CLAUSES = re.compile(r"[.;!?]\s+")
-_WAITING = re.compile(
-    rf"\b{_WAITS}[\s:*_`(\[]*(?P<all>(?P<ids>(?:(?:[\s*_`)\],&/.\u2013-]|\b(?:and|to|through)\b)*"
-    r"(?:#?[A-Za-z]{1,10}-?\d{1,6}[a-z]?|#\d{1,18})\b)*)[^(:]*)",
-    re.IGNORECASE,
-)
-_NEXT_WORD = re.compile(r"(?:-|[\s*_`.&/'\"\u2019]*)[^\W_]")
-_NEGATION = re.compile(r"\b(?:no|not|never)\b|n['\u2019]t\b", re.IGNORECASE)
-_OF_TASK = re.compile(
-    r"(?:.*[,:])?[\s*_`]*(?:(?:this|it)(?: task)?|[A-Za-z]{1,10}-?\d{1,6}[a-z]?)?", re.IGNORECASE | re.DOTALL
-)
-"""The words before the verb of a clause about the task itself: none, a pronoun, or its id."""
-
-
-def _is_about_task(before: str, hit: re.Match[str]) -> bool:
-    begins = hit[0][0].isupper() or ":" in hit[0][: hit.start("all") - hit.start()]  # a line, or a label
-    return bool(_OF_TASK.fullmatch(before)) or (begins and not _NEGATION.search(before))
-
-
-def waited_for(texts: Iterable[str], own: str, known: frozenset[str]) -> Iterator[str]:
-    """Yield what the task ``own`` waits for by the sentences about it: ids and first words of ``known`` tasks.
-
-    A clause about it begins with the verb, a pronoun or its id, and ends with them; a label with a colon may stand
-    anywhere. A number counts where it is all that a sentence says, and so does the task itself.
-    """
-    for sentence in chain.from_iterable(map(_CLAUSES.split, texts)):
-        hit = _WAITING.search(sentence)
-        before = sentence[: hit.start()].strip("*_` ") if hit else ""
-        if hit and {*references_in([before])} <= {own} and _is_about_task(before, hit):
-            is_all = not before and not sentence[hit.end("ids") :].strip("*_`)].- ")
-            named = () if _NEXT_WORD.match(sentence, hit.end("ids")) else references_in([hit["ids"]])
-            names = [name for name in named if is_all or name != own]
-            is_known = any(name in known or (is_all and name.startswith("#")) for name in names)
-            yield from names if is_known else ()
-            yield from (part for part in hit["all"].split(",") if _slug(part) in known)
-
-
-_REFERENCE = re.compile(r"#[1-9][0-9]{0,17}\b|\b[A-Za-z]{1,10}-?\d{1,6}[a-z]?\b")
-_RANGE = re.compile(r"\b([A-Za-z]{1,10}-?)(\d{1,6})\s*(?:-|\u2013|\u2014|to|through|\.\.)\s*(?:\1)?(\d{1,6})\b")
-_JOINTS = re.compile(r"(?:[\W_]|\band\b)*")
-_MOST_OF_RANGE = 200
-_DIGITS = "0123456789"
-
-
-def references_in(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids and issues that texts name, such as T012, WP03, ``T001-T004`` and #12, each once."""
-    return tuple(dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_range_ids, text)) for text in texts)))
-
-
-def is_like(name: str, known: frozenset[str]) -> bool:
-    """Return whether a name is that of an issue, or has the letters of a known task's id."""
-    return name.startswith("#") or name in known or name.rstrip(_DIGITS) in _letters_of(known)
-
-
-@lru_cache(maxsize=2)
-def _letters_of(known: frozenset[str]) -> frozenset[str]:
-    return frozenset(each.rstrip(_DIGITS) for each in known)
-
-
-def _range_ids(span: re.Match[str]) -> str:
-    first, last, width = int(span[2]), int(span[3]), len(span[2])
-    is_range = first < last <= first + _MOST_OF_RANGE and len(span[3]) >= width
-    return " ".join(f"{span[1]}{number:0{width}}" for number in range(first, last + 1)) if is_range else span[0]
-
-
 _ID = re.compile(r"[*_`]*([A-Z]{1,10}-?[0-9]{1,6}[a-z]?)[*_`]*[:.)\]]?\s+")
 _SPEC = re.compile(
     r"^[ \t>*_-]*spec(?:ification)?[*_]{0,3}:[*_ \t]{0,9}`?([^\s`]*\.md)(?![^\s`])`?", re.IGNORECASE | re.MULTILINE
 )
-_SLUG_WORDS = re.compile(r"[a-z0-9]+")
-_MOST_SLUG_WORDS = 6
 
 
 def read_checklist(text: str, place: str) -> Source:
@@ -357,13 +312,13 @@ def read_checklist(text: str, place: str) -> Source:
 
 def _beginnings(names: Iterable[str], least: int) -> frozenset[str]:
     words = [name.split("-") for name in names]
-    return frozenset("-".join(each[:count]) for each in words for count in (*range(least, _MOST_SLUG_WORDS), len(each)))
+    return frozenset("-".join(each[:count]) for each in words for count in (*range(least, MOST_SLUG_WORDS), len(each)))
 
 
 def _ids(entries: Sequence[ListEntry]) -> list[str]:
     names, taken, copies = list[str](), set[str](), Counter[str]()
     for entry in entries:
-        stated, slug = _ID.match(entry.text), _slug(entry.text)
+        stated, slug = _ID.match(entry.text), slug_of(entry.text)
         name = entry.fields.get("id", [""])[0].strip("` ") or (stated[1] if stated else "")
         made = slug
         while not name and made in taken:
@@ -385,13 +340,8 @@ def _entries_named(text: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the tasks that a part of a reference names: by id or issue, else by the first words of the task."""
     if found := references_in([text]):
         return found
-    slug = _slug(text)
-    if is_nothing(text) or not _SLUG_WORDS.search(text.casefold()):
+    slug = slug_of(text)
+    if is_nothing(text) or not SLUG_WORDS.search(text.casefold()):
         return ()
     begun = (name for name in names if name.startswith(slug))
     return (slug if slug in names else next(begun, slug),)
-
-
-def _slug(text: str) -> str:
-    words = _SLUG_WORDS.findall(text.casefold())
-    return "-".join(words[:_MOST_SLUG_WORDS]) or "task"

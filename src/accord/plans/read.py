@@ -14,7 +14,7 @@ from accord.core.findings import Finding, has_errors, with_lines
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
 from accord.missions.load import Mission, WorkPackage, lines_of, load_mission
-from accord.plans.entries import read_checklist
+from accord.plans.entries import read_checklist, stated_priority
 from accord.plans.links import task_numbers
 from accord.plans.models import Source, SourceTask, paths_in, priority_in, text_of
 from accord.plans.spec_kit import is_spec_kit, read_spec_kit
@@ -204,6 +204,7 @@ def _package(mission: Mission, package: WorkPackage, folder: str, overview: list
     criteria = [text for section in listed for text in _entries(section) or _paragraphs(section)]
     criteria += [f"Independent test: {words}" for words in stated.get("independent test", [])]
     goals = (text for section in own if _OBJECTIVE.search(section.title) for text in _paragraphs(section))
+    priorities = [heading, *(f"Priority: {words}" for words in stated.get("priority", []))]
     return SourceTask(
         package.id,
         package.title or package.id,
@@ -216,7 +217,8 @@ def _package(mission: Mission, package: WorkPackage, folder: str, overview: list
         context=tuple(f"Subtask: {text}" for text in subtasks) if criteria else (),
         constraints=tuple(text for one in own if _CONSTRAINTS.search(one.title) for text in _entries(one)),
         blockers=tuple(package.head.dependencies),
-        priority=priority_in([heading, *stated.get("priority", [])]),
+        priority=priority_in(priorities),
+        labels=stated_priority(priorities),
         is_done=mission.known_status(package.id) in _OVER,
         number=package.head.work_item,
         hint="Add `owned_files:` with its files to the frontmatter.",
