@@ -6,7 +6,7 @@ import sys
 import pytest
 from requests.utils import should_bypass_proxies
 
-from accord.core.network import direct_loopback, is_loopback, proxy_of, proxy_refusal, proxy_trouble
+from accord.core.network import direct_loopback, is_loopback, proxy_of
 
 HERE = ["localhost", "LOCALHOST.", "a.localhost", "127.0.0.1", "127.8.9.10", "::1", "[::1]"]
 ELSEWHERE = ["", "github.com", "localhost.example", "notlocalhost", "128.0.0.1", "::2", "127.0.0.1.example", "1"]
@@ -53,20 +53,20 @@ def test_a_proxy_is_named_by_its_variable_without_its_password(
     url: str, environment: dict[str, str], variable: str, address: str
 ) -> None:
     proxy = proxy_of(url, environment)
-    assert proxy
     assert (proxy.variable, proxy.address) == (variable, address)
 
 
 def test_the_hint_keeps_the_hosts_that_are_left_out_already() -> None:
     environment = {"HTTPS_PROXY": "http://u:secret@proxy:3128", "no_proxy": "a.example", "NO_PROXY": "b.example"}
-    refused = proxy_refusal("https://ghes.example/x", environment, 407)
+    proxy = proxy_of("https://ghes.example/x", environment)
+    refused = proxy.refusal(407)
     assert refused
     assert "`http://proxy:3128` of `HTTPS_PROXY`" in refused.message
     assert "`export no_proxy=a.example,ghes.example`" in refused.hint
     assert "Put `USER:PASSWORD@` before the host in `HTTPS_PROXY`" in refused.hint
     assert "secret" not in str(refused)
-    assert proxy_refusal("https://ghes.example/x", environment, 503) is None
-    assert proxy_trouble("https://ghes.example", {})[0] == "the proxy of the system does not answer"
+    assert proxy.refusal(503) is None
+    assert proxy_of("https://ghes.example", {}).trouble()[0] == "the proxy of the system does not answer"
 
 
 @pytest.mark.slow

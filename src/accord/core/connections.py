@@ -20,15 +20,7 @@ from requests.exceptions import InvalidProxyURL, InvalidSchema, ProxyError, Requ
 from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
 
 from accord.core.errors import AccordError, Refused, WrongUsage
-from accord.core.network import (
-    certificate_files,
-    is_loopback,
-    proxy_hint,
-    proxy_name,
-    proxy_of,
-    proxy_refusal,
-    proxy_trouble,
-)
+from accord.core.network import certificate_files, is_loopback, proxy_of
 
 if TYPE_CHECKING:
     from truststore import SSLContext
@@ -124,7 +116,7 @@ class _Adapter(HTTPAdapter):
             if self.failure is None:
                 raise
             raise self.failure from error
-        if proxy and (refused := response.status_code == 407 and proxy_refusal(url, os.environ, 407)):
+        if proxy and (refused := response.status_code == 407 and proxy_of(url, os.environ).refusal(407)):
             raise refused
         return response
 
@@ -138,16 +130,11 @@ def _explain_failure(error: RequestException, url: str, proxy: str) -> AccordErr
         return None
     used = proxy_of(url, os.environ)
     if certificate or not isinstance(error, ProxyError):
-        name = proxy_name(used)
-        said = (
-            f"The certificate of the proxy {name} is not trusted"
-            if certificate
-            else f"The proxy {name} is not an HTTP proxy"
-        )
-        return Refused(f"{said}.", hint=proxy_hint(used, url, os.environ))
+        subject, what = ("certificate of the proxy", "trusted") if certificate else ("proxy", "an HTTP proxy")
+        return Refused(f"The {subject} {used.name} is not {what}.", hint=used.hint)
     tunnel = _TUNNEL.search(str(error))
     status = int(tunnel[1]) if tunnel else 0
-    return proxy_refusal(url, os.environ, status) or ProxyDown(*proxy_trouble(url, os.environ, status))
+    return used.refusal(status) or ProxyDown(*used.trouble(status))
 
 
 def certificate_refusal(url: str, reason: str) -> Refused:

@@ -27,12 +27,42 @@ _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 class Proxy(NamedTuple):
-    """A proxy: the variable that names it, and its address without user and password."""
+    """The proxy for a URL: the variable that names it, and its address without user and password.
 
-    variable: str
-    address: str
-    host: str
-    port: int
+    Without a variable it is that of the system. ``without`` is how to reach the host without a proxy.
+    """
+
+    url: str
+    without: str
+    variable: str = ""
+    address: str = ""
+    host: str = ""
+    port: int = 0
+
+    @property
+    def name(self) -> str:
+        """The address, and the variable that names it."""
+        return f"`{self.address}` of `{self.variable}`" if self.variable else "of the system"
+
+    @property
+    def hint(self) -> str:
+        """The hint where it does not work."""
+        return f"Correct `{self.variable or 'HTTPS_PROXY'}`, or {self.without}."
+
+    def trouble(self, status: int = 0) -> tuple[str, str]:
+        """Return that it does not work now, as part of a sentence, and the hint."""
+        return f"the proxy {self.name} {f'answers {status}' if status else 'does not answer'}", self.hint
+
+    def refusal(self, status: int) -> Refused | None:
+        """Return what its answer to a connection means; None for an answer that may be another one later."""
+        if status == 407:
+            hint = f"Put `USER:PASSWORD@` before the host in `{self.variable or 'HTTPS_PROXY'}`"
+            message = f"The proxy {self.name} wants another user and password (407)."
+            return Refused(message, hint=f"{hint}, or {self.without}.")
+        if not 400 <= status < 500 or status in _BUSY:
+            return None
+        message = f"The proxy {self.name} does not connect to {urlsplit(self.url).hostname} ({status})."
+        return Refused(message, hint=f"Have the host allowed there, or {self.without}.")
 
 
 def is_loopback(host: str) -> bool:
@@ -63,57 +93,22 @@ def _with_loopback(entries: str) -> str:
     return entries if entries == "*" else ",".join([*filter(None, [entries]), *missing])
 
 
-def proxy_of(url: str, environment: Mapping[str, str]) -> Proxy | None:
+def proxy_of(url: str, environment: Mapping[str, str]) -> Proxy:
     """Return the proxy that the environment names for a URL, exceptions aside. Small letters win, as in curl."""
-    scheme = urlsplit(url).scheme
-    names = [name for kind in (scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
+    target, left_out = urlsplit(url), "no_proxy" if environment.get("no_proxy", "").strip() else "NO_PROXY"
+    entries = [*filter(None, [environment.get(left_out, "").strip()]), target.hostname or ""]
+    without = f"reach the host without a proxy: `export {left_out}={','.join(entries)}`"
+    names = [name for kind in (target.scheme, "all") for name in (f"{kind}_proxy", f"{kind}_proxy".upper())]
     name = next((name for name in names if environment.get(name)), "")
     if not name:
-        return None
+        return Proxy(url, without)
     parts = urlsplit(environment[name] if "://" in environment[name] else f"http://{environment[name]}")
-    host = parts.hostname or ""
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
         port = 0
-    shown = parts.netloc.rpartition("@")[2]
-    return Proxy(name, f"{parts.scheme}://{shown}", host, port)
-
-
-def proxy_refusal(url: str, environment: Mapping[str, str], status: int) -> Refused | None:
-    """Return what a proxy's answer to a connection means; None for an answer that may be another one later."""
-    proxy = proxy_of(url, environment)
-    if status == 407:
-        hint = f"Put `USER:PASSWORD@` before the host in `{proxy.variable if proxy else 'HTTPS_PROXY'}`"
-        message = f"The proxy {proxy_name(proxy)} wants another user and password (407)."
-        return Refused(message, hint=f"{hint}, or {_without_proxy(url, environment)}.")
-    if not 400 <= status < 500 or status in _BUSY:
-        return None
-    message = f"The proxy {proxy_name(proxy)} does not connect to {urlsplit(url).hostname} ({status})."
-    return Refused(message, hint=f"Have the host allowed there, or {_without_proxy(url, environment)}.")
-
-
-def proxy_name(proxy: Proxy | None) -> str:
-    """Return the address of a proxy and the variable that names it; without a variable, it is the system's."""
-    return f"`{proxy.address}` of `{proxy.variable}`" if proxy else "of the system"
-
-
-def proxy_trouble(url: str, environment: Mapping[str, str], status: int = 0) -> tuple[str, str]:
-    """Return that the proxy for a URL does not work now, as part of a sentence, and the hint."""
-    proxy = proxy_of(url, environment)
-    said = f"the proxy {proxy_name(proxy)} {f'answers {status}' if status else 'does not answer'}"
-    return said, proxy_hint(proxy, url, environment)
-
-
-def proxy_hint(proxy: Proxy | None, url: str, environment: Mapping[str, str]) -> str:
-    """Return what to do where the proxy for a URL does not work."""
-    return f"Correct `{proxy.variable if proxy else 'HTTPS_PROXY'}`, or {_without_proxy(url, environment)}."
-
-
-def _without_proxy(url: str, environment: Mapping[str, str]) -> str:
-    name = "no_proxy" if environment.get("no_proxy", "").strip() else "NO_PROXY"
-    entries = [*filter(None, [environment.get(name, "").strip()]), urlsplit(url).hostname or ""]
-    return f"reach the host without a proxy: `export {name}={','.join(entries)}`"
+    address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return Proxy(url, without, name, address, parts.hostname or "", port)
 
 
 def certificate_files(environment: Mapping[str, str]) -> dict[str, str]:

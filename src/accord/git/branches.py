@@ -18,7 +18,7 @@ from typing import Literal
 from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.core.frozen import Frozen
-from accord.core.network import proxy_of, proxy_refusal, proxy_trouble
+from accord.core.network import proxy_of
 from accord.core.refusals import known_refusal
 from accord.git.configuration import branch_in_the_way, item_of_branch, way_refusal
 from accord.git.patches import Change, apply_patch, changes_between
@@ -299,7 +299,7 @@ def check_author(author: str) -> None:
 def push_trouble(said: str) -> Trouble:
     """Return why git did not reach a remote, or did not push, by its own words."""
     words = _without_addresses(said)
-    if known_refusal(words) or proxy_refusal("", {}, _tunnel_status(words)):
+    if known_refusal(words) or proxy_of("", {}).refusal(_tunnel_status(words)):
         return "refused"
     return next((trouble for pattern, trouble in _TROUBLES if pattern.search(words)), "unknown")
 
@@ -340,7 +340,7 @@ def _unreachable(remote: Remote, said: str) -> Unreachable:
 
 def _read_refusal(said: str, url: str) -> Refused:
     """Say why git cannot read from a URL. Raises WrongUsage for an unusable file of certificates."""
-    if refused := proxy_refusal(url, os.environ, _tunnel_status(said)):
+    if refused := proxy_of(url, os.environ).refusal(_tunnel_status(said)):
         return refused
     if reason := _CERTIFICATE.search(said):
         from accord.core.connections import certificate_refusal, trusted_context
@@ -354,12 +354,10 @@ def _read_refusal(said: str, url: str) -> Refused:
 def _trouble_of_proxy(said: str, url: str) -> tuple[str, str]:
     """Return what is wrong with the proxy for a URL, and the hint; empty where git does not speak of it."""
     proxy = proxy_of(url, os.environ)
-    if not proxy:
-        return "", ""
     place = _PLACE.search(said)
     is_proxy = place and (place[3] == proxy.host or (place[1], place[2]) == (proxy.host, str(proxy.port)))
-    speaks = is_proxy or _PROXY.search(said)
-    return proxy_trouble(url, os.environ, _tunnel_status(said)) if speaks else ("", "")
+    speaks = proxy.variable and (is_proxy or _PROXY.search(said))
+    return proxy.trouble(_tunnel_status(said)) if speaks else ("", "")
 
 
 def _tunnel_status(said: str) -> int:
