@@ -827,6 +827,7 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
 FLIPPED = "---\nwork_package_id: WP01\nexecution_mode: planning_artifact\n---\n"
 MOVED = json.dumps({"lanes": [{"lane_id": "lane-a"}, {"lane_id": "lane-b", "wp_ids": ["WP01"]}]})
 NO_LANE = json.dumps({"lanes": []})
+CONTEXT = f".kittify/workspaces/{SLUG}-lane-b.json"
 RELANED = json.dumps({"lane_id": "lane-b", "wp_id": "WP01"})
 
 
@@ -839,36 +840,37 @@ RELANED = json.dumps({"lane_id": "lane-b", "wp_id": "WP01"})
             "tasks/WP01-other.md",
             "mode-contradiction",
         ),
-        ({"lanes.json": MOVED}, "tasks/WP01-part.md", "mode-contradiction"),
-        ({"lanes.json": ""}, "tasks/WP01-part.md", "mode-contradiction"),
-        ({f"../../.kittify/workspaces/{SLUG}-lane-b.json": RELANED}, "tasks/WP01-part.md", "mode-contradiction"),
+        ({"lanes.json": MOVED}, "lanes.json", "mode-contradiction"),
+        ({"lanes.json": ""}, "lanes.json", "mode-contradiction"),
+        ({f"../../{CONTEXT}": RELANED}, CONTEXT, "mode-contradiction"),
         ({"tasks/WP01-part.md": ""}, "status.events.jsonl", "work-package-unknown"),
     ],
 )
 def test_a_change_of_begun_work_that_drops_its_lane_or_its_file_is_an_error(
     project: Project, changes: dict[str, str], path: str, code: str
 ) -> None:
-    def found() -> list[tuple[str, str]]:
+    def found(place: str) -> list[tuple[str, str]]:
         files = check_missions(project.root, [SLUG], "HEAD", None, NOW).files
-        return [(one.code, one.severity.value) for one in files.get(f"kitty-specs/{SLUG}/{path}", ())]
+        all_found = files.get(place if place == CONTEXT else f"kitty-specs/{SLUG}/{place}", ())
+        return [(one.code, one.severity.value) for one in all_found]
 
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
-    project.write(f"../../.kittify/workspaces/{SLUG}-lane-b.json", {"lane_id": "lane-b"})
+    project.write(f"../../{CONTEXT}", {"lane_id": "lane-b"})
     recorded = {"policy_metadata": {"lane_branch": lane_branch(SLUG, "lane-a")}}
     project.event("WP01", "planned", "in_progress", NOW - timedelta(days=1), **recorded)
     project.repository()
     project.git("add", "--all")
     project.commit("contexts")
-    assert found() == []
+    assert found(path) == []
     for name, text in changes.items():
         project.write(name, text)
         if not text:
             (project.folder / name).unlink()
-    assert found() == [(code, "error")]
+    assert found(path) == [(code, "error")]
     project.git("add", "--all")
     project.commit("change")
-    assert found() == [(code, "warning")]
+    assert found(path if path not in ("lanes.json", CONTEXT) else "tasks/WP01-part.md") == [(code, "warning")]
 
 
 @pytest.mark.parametrize("here", ["neither", "the new one", "a renamed mission"])
@@ -878,7 +880,7 @@ def test_a_change_of_the_lane_of_begun_work_is_an_error_also_where_its_branches_
     def found() -> list[tuple[str, str]]:
         (slug,) = (folder.name for folder in project.folder.parent.iterdir())
         files = check_missions(project.root, [slug], "HEAD", None, NOW).files
-        return [(one.code, one.severity.value) for one in files[f"kitty-specs/{slug}/tasks/WP01-part.md"]]
+        return [(one.code, one.severity.value) for one in files[f"kitty-specs/{slug}/lanes.json"]]
 
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])

@@ -41,7 +41,7 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():
-        found[path] = [*_of_work_package(mission, wp_id), *_of_lane(mission, wp_id, start)]
+        found[path] = _of_work_package(mission, wp_id)
     for name in (*names[:2], *mission.unread):
         if name in mission.broken:
             found.setdefault(mission.folder / name, []).extend(mission.broken[name].findings)
@@ -58,7 +58,8 @@ def mission_findings(mission: Mission, now: datetime, start: str = "") -> dict[s
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}."
         circle = Finding("work-package-cycle", message, "/dependencies", hint="Remove one dependency.")
         found[mission.files[cycle[0]]].append(circle)
-    for path, findings in _of_run(mission).items():
+    lanes = (one for wp_id in mission.files for one in _of_lane(mission, wp_id, start))
+    for path, findings in (*((path, [finding]) for path, finding in lanes), *_of_run(mission).items()):
         found.setdefault(path, []).extend(findings)
     return {
         path.relative_to(mission.root).as_posix(): with_lines(findings, lines_of(path)) if findings else []
@@ -264,8 +265,8 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     return findings
 
 
-def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
-    """Find a mode or lane that drops the merge of work that began, where the change since ``start`` wrote it."""
+def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[tuple[Path, Finding]]:
+    """Find a mode or lane that drops the merge of work that began, in the file where the change since ``start`` did."""
     git = git_of(mission, wp_id)
     branch, message = branch_of_work(mission, wp_id, git)
     if mission.known_status(wp_id) in ("done", "canceled"):
@@ -273,16 +274,25 @@ def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[Finding]:
     hint = "Restore `execution_mode: code_change` and its lane, or move it to planned first."
     begun = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
     is_unseen = start and begun not in ("", branch) and not (message or git.refs(begun) or git.refs(branch))
+    own, changed = mission.files[wp_id], _changed_parts(mission, wp_id, start)
+    place = own if not changed or own.parent in [path.parent for path in changed] else changed[0]
+    key = "/execution_mode" if place == own else ""
     if is_unseen and _leaves_lane(mission, wp_id, begun, start):
         message = f"The work of {wp_id} began on the branch {begun}, and this change names {branch}. Neither is here."
         hint += f" If it was renamed, fetch {branch}."
-        yield Finding("mode-contradiction", message, "/execution_mode", hint=hint)
+        yield place, Finding("mode-contradiction", message, key, hint=hint)
     elif message:
-        parts = [f"{SPECS}/{mission.slug}/{name}" for name in (f"tasks/{wp_id}[-_.]*", "lanes.json")]
-        parts.append(f".kittify/workspaces/{mission.slug}-*")
-        is_new = start and Git(mission.root).attempt("diff", "--quiet", start, "--", *parts).returncode
-        found = warning("mode-contradiction", message, "/execution_mode", hint=hint)
-        yield replace(found, severity=Severity.ERROR if is_new else found.severity)
+        found = warning("mode-contradiction", message, key, hint=hint)
+        yield place, replace(found, severity=Severity.ERROR if changed else found.severity)
+
+
+def _changed_parts(mission: Mission, wp_id: str, start: str) -> list[Path]:
+    """Return the files about the lane of a work package that the change since ``start`` altered or removed."""
+    parts = [f"{SPECS}/{mission.slug}/{name}" for name in (f"tasks/{wp_id}[-_.]*", "lanes.json")]
+    parts.append(f".kittify/workspaces/{mission.slug}-*")
+    words = ("diff", "--name-only", "-z", "--relative", "--no-renames", start, "--", *parts)
+    names = Git(mission.root).attempt(*words).stdout.decode("utf-8", "replace") if start else ""
+    return [mission.root / name for name in names.split("\0")[:-1]]
 
 
 def _leaves_lane(mission: Mission, wp_id: str, branch: str, start: str) -> bool:
