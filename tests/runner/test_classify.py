@@ -215,6 +215,39 @@ def test_a_failed_turn_is_classified_by_its_text(reader: Reader, message: str, c
     assert found.evidence.source == "event"
 
 
+CLOSED_SETS = {
+    "type": {
+        "transient": "rate_limit_error timeout_error api_error overloaded_error server_error service_unavailable_error",
+        "auth": "authentication_error permission_error",
+        "resource": "billing_error insufficient_quota",
+        "logic": "invalid_request_error not_found_error conflict_error request_too_large",
+    },
+    "code": {
+        "transient": "server_error rate_limit_exceeded vector_store_timeout slow_down server_is_overloaded",
+        "resource": "insufficient_quota credit_balance_exhausted organization_spend_limit_exceeded"
+        " project_spend_limit_exceeded organization_usage_limit_exceeded",
+        "logic": "invalid_prompt data_residency_mismatch bio_policy misalignment_policy_violation invalid_image"
+        " invalid_image_format invalid_base64_image invalid_image_url image_too_large image_too_small image_parse_error"
+        " image_content_policy_violation invalid_image_mode image_file_too_large unsupported_image_media_type"
+        " empty_image_file failed_to_download_image image_file_not_found",
+    },
+    "status": {
+        "transient": "CANCELLED UNKNOWN DEADLINE_EXCEEDED RESOURCE_EXHAUSTED ABORTED INTERNAL UNAVAILABLE DATA_LOSS",
+        "auth": "PERMISSION_DENIED UNAUTHENTICATED",
+        "logic": "INVALID_ARGUMENT NOT_FOUND ALREADY_EXISTS FAILED_PRECONDITION OUT_OF_RANGE UNIMPLEMENTED",
+    },
+}
+"""Types of Anthropic and OpenAI, codes of OpenAI's Responses API and of its limits, and ``google.rpc.Code``."""
+
+
+@pytest.mark.parametrize("field", CLOSED_SETS)
+def test_every_class_that_a_provider_documents_has_its_category(reader: Reader, field: str) -> None:
+    for category, kinds in CLOSED_SETS[field].items():
+        for kind in kinds.split():
+            found = reader.failure("codex", failed(json.dumps({"error": {field: kind, "message": "x"}})), exit_code=1)
+            assert (found.category, found.evidence.rule) == (category, kind)
+
+
 def gemini(message: str) -> bytes:
     return as_lines(
         {"type": "init", "session_id": "1"},

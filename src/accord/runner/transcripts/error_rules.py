@@ -18,18 +18,23 @@ _KINDS = {
     "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
     " API_KEY_INVALID API_KEY_SERVICE_BLOCKED SERVICE_DISABLED UNAUTHENTICATED PERMISSION_DENIED",
     "quota": "billing_error billing_not_active insufficient_quota usage_limit_reached billing_hard_limit_reached"
-    " budget_exceeded quota_exceeded exceeded_current_quota_error BILLING_DISABLED",
+    " budget_exceeded quota_exceeded exceeded_current_quota_error usage_not_included credit_balance_exhausted"
+    " organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded"
+    " BILLING_DISABLED",
     "rate-limit": "rate_limit rate_limit_error rate_limit_exceeded RATE_LIMIT_EXCEEDED",
-    "outage": "overloaded overloaded_error server_is_overloaded internal_server_error"
-    " UNAVAILABLE INTERNAL DEADLINE_EXCEEDED",
-    "model": "model_not_found model_not_supported no_available_model_endpoints NOT_FOUND",
+    "outage": "overloaded overloaded_error server_is_overloaded slow_down internal_server_error"
+    " service_unavailable_error timeout_error vector_store_timeout"
+    " UNAVAILABLE INTERNAL DEADLINE_EXCEEDED CANCELLED ABORTED",
+    "model": "model_not_found model_not_supported no_available_model_endpoints not_found_error NOT_FOUND",
     "context": "prompt_too_long request_too_large context_length_exceeded",
     "output": "max_output_tokens",
     "turns": "error_max_turns FatalTurnLimitedError",
     "budget": "error_max_budget_usd",
     "result": "error_max_structured_output_retries",
-    "refusal": "refusal content_policy_violation",
+    "refusal": "refusal content_policy_violation image_content_policy_violation misalignment_policy_violation"
+    " bio_policy cyber_policy",
     "settings": "FatalInputError FatalConfigError",
+    "request": "data_residency_mismatch UNIMPLEMENTED",
 }
 """Classes of Claude Code (``assistant.error``, ``result.subtype``, ``result.terminal_reason``), Gemini CLI (``Fatal…``)
 and the providers (Google's in upper case)."""
@@ -42,11 +47,18 @@ STATUSES: dict[int, str] = {
 }  # fmt: skip
 """HTTP statuses. Other 5xx are outages, other 4xx refused requests."""
 
+_REFUSED_INPUTS = (
+    "invalid_prompt invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode"
+    " image_too_large image_too_small image_parse_error image_file_too_large image_file_not_found empty_image_file"
+    " unsupported_image_media_type failed_to_download_image"
+)
+
 BROAD_KINDS: dict[str, str] = {
-    **dict.fromkeys(("server_error", "api_error"), "outage"),
+    **dict.fromkeys(("server_error", "api_error", "DATA_LOSS"), "outage"),
     "RESOURCE_EXHAUSTED": "rate-limit",
-    **dict.fromkeys(("invalid_request", "invalid_request_error", "invalid_value"), "request"),
-    **dict.fromkeys(("INVALID_ARGUMENT", "FAILED_PRECONDITION"), "request"),
+    **dict.fromkeys(("invalid_request", "invalid_request_error", "invalid_value", "conflict_error"), "request"),
+    **dict.fromkeys(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "ALREADY_EXISTS"), "request"),
+    **dict.fromkeys(_REFUSED_INPUTS.split(), "request"),
 }
 """Classes that are no more specific than an HTTP status; used without one."""
 
@@ -55,6 +67,7 @@ WEAK_KINDS: dict[str, str] = {
     INVALID_STREAM: "broken-answer",
     DENIED: "settings",
     "error_during_execution": "interrupted",
+    "UNKNOWN": "outage",
 }
 """Unspecific classes; words come before them."""
 
