@@ -52,7 +52,7 @@ def test_next_prints_a_response_of_the_contract_and_nothing_else(accord: Accord,
 @pytest.mark.parametrize("command", [("next",), ("status", "--format", "json"), ("stale",)])
 def test_an_unknown_mission_is_one_object_with_the_error(mission: Any, project: Project, command: Any) -> None:
     ended = mission(command[0], "nope", *command[1:])
-    assert (ended.code, list(ended.document)) == (1, ["error"])
+    assert (ended.code, list(ended.document)) == (1, ["error", "hint"])
     assert project.slug in ended.document["error"]
 
 
@@ -69,8 +69,9 @@ def test_an_unknown_mission_is_one_object_with_the_error(mission: Any, project: 
 def test_outside_a_project_every_mission_is_unknown(accord: Accord, tmp_path: Path, command: Any) -> None:
     for named in ((), ("--root", tmp_path / "gone")):
         ended = accord("mission", *named, *command)
-        assert (ended.code, list(ended.document)) == (1, ["error"])
-        assert "in the directory that contains `kitty-specs/`, or pass that to `--root`" in ended.document["error"]
+        assert (ended.code, list(ended.document)) == (1, ["error", "hint"])
+        assert "in the directory that contains `kitty-specs/`, or pass that to `--root`" in ended.document["hint"]
+        assert ended.document["error"].endswith(ended.document["hint"])
 
 
 def test_errors_for_people_go_to_stderr(mission: Any, project: Project) -> None:
@@ -87,9 +88,11 @@ def test_a_workspace_has_the_keys_that_programs_rely_on(mission: Any, project: P
         assert list(mission("workspace", project.slug, wp_id).document) == KEYS
     for wp_id in ("WP03", "WP77"):
         ended = mission("workspace", project.slug, wp_id)
-        assert (ended.code, list(ended.document)) == (1, ["error"])
+        assert (ended.code, list(ended.document)) == (1, ["error", "hint"])
     project.work_package("WP04", body="Think.")
-    assert "--legacy-default" in mission("workspace", project.slug, "WP04").document["error"]
+    refused = mission("workspace", project.slug, "WP04").document
+    assert "--legacy-default" in refused["hint"]
+    assert refused["error"].endswith(refused["hint"])
     found = mission("workspace", project.slug, "WP04", "--legacy-default", "planning_artifact").document
     assert (found["mode_source"], found["resolution_kind"]) == ("inferred_legacy", "repo_root")
 
@@ -153,7 +156,7 @@ def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(mission: Any
     ended = move("doing", "--format", "json")
     assert (ended.code, ended.document["outcome"], ended.document["events"]) == (0, "unchanged", [])
     ended = move("done", "--format", "json")
-    assert (ended.code, list(ended.document)) == (1, ["error", "next_moves"])
+    assert (ended.code, list(ended.document)) == (1, ["error", "hint", "next_moves"])
     assert "Legal moves" in ended.document["error"]
     first = ended.document["next_moves"][0]
     assert (first["to"], first["missing"]) == ("for_review", [])

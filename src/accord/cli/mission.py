@@ -364,6 +364,7 @@ def _refusals(given: FormatArguments, package: _PackageArguments | None = None) 
         broken.next_moves = _moves(package) if package and is_move else []
         if not given.is_json:
             raise
-        error = {"error": " ".join(filter(None, (broken.message, broken.hint)))}
+        hint = broken.hint or next((each.hint for each in broken.findings if each.hint), "")
+        error = {"error": " ".join(filter(None, (broken.message, broken.hint))), **({"hint": hint} if hint else {})}
         print_json({**error, "next_moves": moves_to_json(broken.next_moves)} if is_move else error)
         raise click.exceptions.Exit(BrokenContract.exit_code) from None
