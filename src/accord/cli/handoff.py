@@ -41,7 +41,6 @@ from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
-    from accord.handoffs.store import Task
     from accord.plans.links import LinkedDocument
 
     Changer = Callable[[Callable[[Task], HandoffDecision], bool], HandoffDecision]

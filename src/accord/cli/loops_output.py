@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,12 +11,10 @@ from accord.cli.options import FormatArguments
 from accord.cli.output import colored_word, one_line, operation_lines
 from accord.cli.step import annotate_warnings, present, redact, report_step
 from accord.cli.step import redacted_cell as cell
+from accord.loops.facts import LoopContext
 from accord.loops.models import ACTS, LoopDecision
+from accord.loops.run import Turn
 from accord.loops.state import iteration_row, iterations_table
-
-if TYPE_CHECKING:
-    from accord.loops.facts import LoopContext
-    from accord.loops.run import Turn
 
 HISTORY = "loop-history.ndjson"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +13,8 @@ from accord.cli.step import as_output, leave_outputs, leave_summary, long_table,
 from accord.cli.step import redacted_cell as cell
 from accord.core.findings import count_of
 from accord.missions.models import STATUSES, NextQueryResponse
-
-if TYPE_CHECKING:
-    from accord.missions.rules import MissionCheck
-    from accord.missions.workspace import ResolvedWorkspace
+from accord.missions.rules import MissionCheck
+from accord.missions.workspace import ResolvedWorkspace
 
 _BEFORE_TITLE = 37
 """Columns before the title of a work package."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.cli.attacks.ground import (
     NAME,
@@ -25,6 +25,7 @@ from accord.cli.demo import take_up
 from accord.cli.output import one_line
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.engine.receipts import Receipt
 from accord.engine.trust import require_text
 from accord.files.patterns import path_patterns
 from accord.git.branches import Remote
@@ -33,9 +34,6 @@ from accord.loops.state import write_comment
 from accord.results.run_options import PlanOptions, ReviewOptions, RevisionOptions
 from accord.text.markers import run_token, write_marker
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER, STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    from accord.engine.receipts import Receipt
 
 TRIAGER, TRIAGE_TOKEN = f"{NAME}-triager", f"{NAME}-triage-token"
 _CONTEXT = "## Context\n\nNote.\n\n"
