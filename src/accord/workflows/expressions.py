@@ -84,7 +84,7 @@ def parse(expression: str) -> Node | None:
         found = reader.any_of()
     except (SyntaxError, RecursionError):
         return None
-    is_whole = reader.is_at_end and not _TOKEN.sub("", expression)
+    is_whole = not (reader.left or _TOKEN.sub("", expression))
     level = [found]
     for _ in range(_MOST_LEVELS):
         level = [part for node in level for part in node.parts]
@@ -102,12 +102,7 @@ def parse_condition(condition: object) -> Node | None:
 
 class _ExpressionParser:
     def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
-        self._next = 0
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._next == len(self._tokens)
+        self.left = tokens[::-1]  # the next one last
 
     def any_of(self) -> Node:
         """``a || b``: the value is that of one of them."""
@@ -173,20 +168,16 @@ class _ExpressionParser:
                 return names, tuple(indexes)
 
     def _accept(self, *wanted: str) -> str:
-        if not self.is_at_end and self._tokens[self._next] in wanted:
-            self._next += 1
-            return self._tokens[self._next - 1]
-        return ""
+        return self.left.pop() if self.left and self.left[-1] in wanted else ""
 
     def _expect(self, wanted: str) -> None:
         if not self._accept(wanted):
             raise SyntaxError(wanted)
 
     def _take(self) -> str:
-        if self.is_at_end:
+        if not self.left:
             raise SyntaxError("end")
-        self._next += 1
-        return self._tokens[self._next - 1]
+        return self.left.pop()
 
 
 def _literal(word: str) -> str | float | bool | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic.json_schema import SkipJsonSchema
@@ -20,6 +20,11 @@ from accord.core.shapes import value_at
 
 def _mapping(value: Any) -> Any:
     return {} if value is None else value
+
+
+Mapped = TypeVar("Mapped")
+OrNothing = Annotated[Mapped, BeforeValidator(_mapping)]
+"""A mapping that may have no value in the file."""
 
 
 def _names(value: Any) -> Any:
@@ -78,34 +83,28 @@ class WorkflowSecret(_Open):
     required: StrictBool = False
 
 
-NamedInputs = Annotated[dict[str, Annotated[Input, BeforeValidator(_mapping)]], BeforeValidator(_mapping)]
-
-
-NamedOutputs = Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)]
-
-
 class Dispatch(_Open):
     """Inputs of a workflow that people start."""
 
-    inputs: NamedInputs = {}
+    inputs: OrNothing[dict[str, OrNothing[Input]]] = {}
 
 
 class WorkflowCall(Dispatch):
     """Inputs, outputs and secrets of a reusable workflow."""
 
-    outputs: NamedOutputs = {}
-    secrets: Annotated[dict[str, Annotated[WorkflowSecret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    outputs: OrNothing[dict[str, OrNothing[Output]]] = {}
+    secrets: OrNothing[dict[str, OrNothing[WorkflowSecret]]] = {}
 
 
 class Triggers(_Open):
     """The events that start a workflow; others than these two are extra fields."""
 
-    workflow_call: Annotated[WorkflowCall | None, BeforeValidator(_mapping)] = None
-    workflow_dispatch: Annotated[Dispatch | None, BeforeValidator(_mapping)] = None
+    workflow_call: OrNothing[WorkflowCall | None] = None
+    workflow_dispatch: OrNothing[Dispatch | None] = None
 
 
-Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
-ValuesOrText = Annotated[dict[str, Any] | str, BeforeValidator(_mapping)]
+Values = OrNothing[dict[str, Any]]
+ValuesOrText = OrNothing[dict[str, Any] | str]
 
 
 class Step(_Open):
@@ -240,8 +239,8 @@ class ActionRuns(_Open):
 class CompositeAction(_Open):
     """An ``action.yml``. Source: GitHub documentation, "Metadata syntax for GitHub Actions"."""
 
-    inputs: Annotated[dict[str, Annotated[ActionInput, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
-    outputs: NamedOutputs = {}
+    inputs: OrNothing[dict[str, OrNothing[ActionInput]]] = {}
+    outputs: OrNothing[dict[str, OrNothing[Output]]] = {}
     runs: ActionRuns
 
 

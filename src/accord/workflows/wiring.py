@@ -16,7 +16,7 @@ from accord.core.frozen import Frozen
 from accord.workflows.agents import shipped_agents
 from accord.workflows.commands import commands_of, program_of
 from accord.workflows.expressions import Reference, all_reads, embedded_expressions, reads
-from accord.workflows.models import Job, Step, Workflow, run_default
+from accord.workflows.models import MOST_LEVELS, Job, Step, Workflow, run_default
 from accord.workflows.origins import lines_of
 from accord.workflows.trust import CALLED, Actor, ExpressionValue, Known, is_off, value_of
 
@@ -48,9 +48,6 @@ class Break(NamedTuple):
 
 
 _OPERATOR = re.compile(r"'[^']*'|([=!<>]|\w\s*\()")
-_MOST_CALLS = 10
-"""GitHub's limit for workflows that call each other."""
-
 _EMPTY = re.compile(r"\s*(?:\$\{\{\s*''\s*\}\}\s*)?")
 
 
@@ -85,7 +82,7 @@ class Wiring(Frozen):
             at, step = "", next((step for step in job.steps if ref[0] == "steps" and step.id.lower() == ref[1]), None)
             if is_off((step or job).condition, CALLED, Actor.WRITER, known):
                 found[ref], at = "", pointer("jobs", name) + (step.place if step else "") + "/if"
-            elif step is None and depth < _MOST_CALLS:
+            elif step is None and depth < MOST_LEVELS:
                 values = {key.lower(): each for key, each in job.outputs.items()}
                 found[ref], at = self.fixed_value(values.get(ref[3], "${{"), known, name, depth + 1)
             place = place or at
@@ -138,7 +135,7 @@ class Wiring(Frozen):
         link = chain[-1]
         job_id, job = (workflow.job(ref[1]) if ref[1:] else None) or ("", None)
         target = self.called.get(job.uses) if job else None
-        is_deep = sum(bool(link.read) for link in chain) >= _MOST_CALLS
+        is_deep = sum(bool(link.read) for link in chain) >= MOST_LEVELS
         call = target.on.workflow_call if target and not is_deep else None
         if link.job and (len(ref) < 3 or ref[1] not in map(str.lower, workflow.jobs[link.job].needs)):
             yield Break(link, f'that job does not need a job "{(*ref, "")[1]}"')
