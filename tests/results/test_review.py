@@ -125,6 +125,17 @@ def test_the_verdict_becomes_state_and_label(
     assert (again.writes, status(stage), "status-not-review" in codes(again)) == (0, ["status:review"], True)
 
 
+def test_a_repeated_review_does_not_move_an_item_that_came_to_review_after_it(stage: Stage) -> None:
+    labels = f"/repos/{stage.repository}/issues/{ITEM}/labels"
+    stage.send("PUT", labels, labels=["task:implement", "status:in-progress"])
+    stage.clock.sleep(60)
+    assert "status-not-review" in codes(post(stage, approve()))
+    stage.clock.sleep(60)
+    stage.send("PUT", labels, labels=["task:implement", "status:review"])
+    again = post(stage, approve())
+    assert (again.writes, status(stage), "status-not-review" in codes(again)) == (0, ["status:review"], True)
+
+
 @pytest.mark.parametrize(
     ("result", "pull", "option", "files", "state", "warns"),
     [

@@ -207,10 +207,10 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
     )
 
 
-def labels_removed(github: GitHub, number: int, since: datetime) -> frozenset[str]:
-    """Return the labels that were taken off an issue or pull request at or after a time, in lower case."""
-    events = (event for event in github.label_events(number) if event.change == "removed" and event.at >= since)
-    return frozenset(event.label.lower() for event in events)
+def labels_changed(github: GitHub, number: int, since: datetime) -> frozenset[str]:
+    """Return the labels that were taken off an issue or pull request at or after a time, or put on after it."""
+    events = (event for event in github.label_events(number) if event.at >= since)
+    return frozenset(event.label.lower() for event in events if event.change == "removed" or event.at > since)
 
 
 def find_work_item(github: GitHub, number: int) -> Issue:
