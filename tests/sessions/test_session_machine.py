@@ -1,6 +1,7 @@
 """The states of sessions and tasks: which moves are legal, and what each asks for."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -517,15 +518,9 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
     (WORK, full(GATES, BEHIND), "INTEGRATE", BOTH + LAST, "dispatch DIR T-001 --role Coder --into"),
     (WORK, NOT_FIXABLE, "INTEGRATE", BOTH + LAST + ["spec.md"], "dispatch DIR meta --role SpecAgent --into"),
     ("FIX_TESTS", full(GATES, ONE, REVIEWED), WORK, [], ADVANCE % WORK),
-    ("FIX_TESTS", full(GATES, ONE, REVIEWED, fix_task="T-001"), WORK, ["Coder on T-001"], "dispatch DIR T-001 --role"),
+    ("FIX_TESTS", full(GATES, ONE, REVIEWED, fix_task="T-001"), WORK, [], "dispatch DIR T-001 --role"),
     ("FIX_TESTS", full(GATES, done(), REVIEWED, fix_task="T-001"), WORK, [], ADVANCE % WORK),
-    (
-        "FIX_BUILD",
-        full(GATES, done(), fix_task="meta"),
-        "INTEGRATE",
-        ["Integrator on meta"],
-        "dispatch DIR meta --role",
-    ),
+    ("FIX_BUILD", full(GATES, done(), fix_task="meta"), "INTEGRATE", [], "dispatch DIR meta --role"),
 ]
 
 
@@ -534,8 +529,12 @@ def test_a_move_names_what_it_misses_and_the_command_that_gets_it(
     tmp_path: Path, state: str, changes: dict[str, Any], to: str, missing: list[str], command: str
 ) -> None:
     folder = make_session(tmp_path, state, **{"mode": "full", **changes})
-    (move,) = [move for move in next_moves(read_session(folder)) if move.to == to]
+    session = read_session(folder)
+    (move,) = [move for move in next_moves(session) if move.to == to]
     assert list(move.missing) == missing
+    task = {"FIX_BUILD": "meta"}.get(to, "T-001")
+    with pytest.raises(BrokenContract) if missing else nullcontext():
+        assert status_in(session, to, task=task, blocker="x", reopens=True)["current_state"] == to
     assert move.command.replace(str(folder), "DIR").startswith(f"accord {command}")
 
 

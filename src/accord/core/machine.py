@@ -80,7 +80,7 @@ class NextMove(Frozen):
 
     to: str
     missing: tuple[str, ...]  # files, reviews or answers that the move still needs; empty when it is legal now
-    command: str  # to type next: the move itself, or the command that gets the first of what is missing
+    command: str  # to type next: the move itself, or the command for the first of what is missing or comes before
 
 
 def moves_to_json(moves: Iterable[NextMove]) -> list[dict[str, Any]]:

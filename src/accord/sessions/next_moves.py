@@ -181,7 +181,7 @@ def _move(target: str, wanted: AttemptedMove) -> SessionMove | None:
         step = _command(session, "reopen") if state == "DONE" else _advance(session, target)
     pending = [one.decision_id for one in wanted.status.pending]
     missing = dict.fromkeys(need.missing for need in needs if need.key not in pending)
-    return SessionMove(target, (*missing, *([f"{fix[1]} on {fix[0]}"] if fix else [])), step.command, step)
+    return SessionMove(target, (*missing,), step.command, step)
 
 
 def _fixable(session: Session, loop: str) -> str:
