@@ -95,7 +95,7 @@ CAUSES_BY_WORDS = {
 def test_each_cause_has_words_of_the_contract_and_the_recovery_of_its_category() -> None:
     found = {name: f"{cause.category} {cause.type} {cause.recovery}" for name, cause in CAUSES.items()}
     assert found == {name: words for words, names in CAUSES_BY_WORDS.items() for name in names.split()}
-    auth, resource, logic, transient = (401, 403), (402,), (404, 413), (408, 429)
+    auth, resource, logic, transient = (401, 403), (402,), (404, 413), (408, 425, 429)
     of_status = {status: CAUSES[cause].category for status, cause in error_rules.STATUSES.items()}
     assert of_status == {
         **dict.fromkeys(auth, "auth"), **dict.fromkeys(resource, "resource"), **dict.fromkeys(logic, "logic"),
@@ -286,6 +286,7 @@ def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reade
         ("ERROR: 401 Unauthorized", "http-401", "auth"),
         ("Error: 401 unauthorized", "http-401", "auth"),
         ("Error: 500", "http-500", "transient"),
+        ("Error: HTTP 425", "http-425", "transient"),
         ("Error: 429 Requests limit exceeded", "http-429", "transient"),
         ("Error: 429 Requests exceeded", "http-429", "transient"),
         ("Error: 401 Tokens expired", "http-401", "auth"),

@@ -43,7 +43,8 @@ KINDS: dict[str, str] = {kind: cause for cause, kinds in _KINDS.items() for kind
 """Classes that are more specific than an HTTP status."""
 
 STATUSES: dict[int, str] = {
-    401: "credential", 402: "quota", 403: "credential", 404: "model", 408: "network", 413: "context", 429: "rate-limit",
+    401: "credential", 402: "quota", 403: "credential", 404: "model", 408: "network", 413: "context", 425: "outage",
+    429: "rate-limit",
 }  # fmt: skip
 """HTTP statuses. Other 5xx are outages, other 4xx refused requests."""
 
