@@ -6,10 +6,15 @@ import pytest
 from support.clocks import ManualClock
 
 from accord.core.errors import Refused, Stopped
-from accord.github.models import AnswerLost
-from accord.github.once import TRIES, send_once
+from accord.github.client import GitHub
+from accord.github.models import Access, AnswerLost
+from accord.github.rest import TRIES
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def client(clock: ManualClock) -> GitHub:
+    return GitHub(Access("octo/tools", "token", "http://api.example"), clock, lambda *_: None)
 
 
 class Post:
@@ -43,7 +48,7 @@ def test_a_lost_answer_is_looked_for_before_anything_is_sent_again(
     lost: int, arrives: bool, result: str, log: list[str], seconds: int
 ) -> None:
     clock, post = ManualClock(START), Post(lost, arrives=arrives)
-    assert send_once(post.send, post.find, clock) == result
+    assert client(clock).send_once(post.send, post.find) == result
     assert post.log == log
     assert (clock.now() - START).total_seconds() == seconds
 
@@ -51,7 +56,7 @@ def test_a_lost_answer_is_looked_for_before_anything_is_sent_again(
 def test_after_four_lost_answers_the_run_stops_and_says_how_to_go_on() -> None:
     post = Post(99, arrives=False)
     with pytest.raises(Stopped) as caught:
-        send_once(post.send, post.find, ManualClock(START))
+        client(ManualClock(START)).send_once(post.send, post.find)
     assert post.log == ["send", "find"] * TRIES
     assert "POST got no answer" in caught.value.message
     assert "again" in caught.value.hint
@@ -62,4 +67,4 @@ def test_a_refusal_is_not_a_lost_answer() -> None:
         raise Refused("no")
 
     with pytest.raises(Refused):
-        send_once(send, lambda: "found", ManualClock(START))
+        client(ManualClock(START)).send_once(send, lambda: "found")

@@ -52,7 +52,7 @@ def work(stage: Stage, names: list[str], *, processes: int = 2) -> list[ManyResu
     def task(name: str) -> ManyResult:
         access = Access(name, stage.server.token, stage.server.url, max_wait_seconds=1e6)
         github = GitHub(access, stage.clock, lambda *_: None, pacer)
-        synced = sync_repository(github, name, SHIPPED, NEW, stage.clock)
+        synced = sync_repository(github, name, SHIPPED, NEW)
         if synced.error:
             return failed_result(name, synced.error)
         url = synced.pull.url if synced.pull else ""

@@ -112,7 +112,7 @@ def test_github_signs_the_commit_of_an_app(tmp_path: Path) -> None:
     permissions = dict.fromkeys(("contents", "pull_requests", "workflows"), "write")
     token = {"token": "app", "login": "kit[bot]", "kind": "installation", "permissions": permissions}
     with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
-        synced = sync_repository(stage.adapter(repo=CONSUMER, token="app"), CONSUMER, SHIPPED, NEW, stage.clock)
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token="app"), CONSUMER, SHIPPED, NEW)
         assert synced.as_json()["commit"] == {"way": "api", "verified": True, "requests": 3, "reason": ""}
         assert stage.get(f"/repos/{CONSUMER}/git/commits/{tip(stage)}")["verification"]["verified"] is True
 
@@ -135,7 +135,7 @@ def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_p
     files = edited(installed(tmp_path / "kit", older_kit()))
     with consumer_stage(tmp_path, files, [token]) as stage:
         before = seen(stage)
-        synced = sync_repository(stage.adapter(repo=CONSUMER, token="jobs"), CONSUMER, SHIPPED, NEW, stage.clock)
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token="jobs"), CONSUMER, SHIPPED, NEW)
         assert (synced.outcome, seen(stage)) == (ManyOutcome.REFUSED, before)
         assert "workflows to write" in str(synced.error)
         assert sync(stage).outcome is ManyOutcome.APPLIED

@@ -38,7 +38,7 @@ def sync(
 ) -> tuple[list[LabelAction], AccordError | None]:
     github = github or stage.adapter()
     actions, _ = plan_labels(entries, github.labels(), removable)
-    return apply_labels(github, actions, stage.clock, lambda _: None)
+    return apply_labels(github, actions, lambda _: None)
 
 
 def changes(actions: Sequence[LabelAction]) -> dict[str, str]:
@@ -173,7 +173,7 @@ def test_a_record_that_cannot_be_read_deletes_nothing(tmp_path: Path, text: str)
 def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:
     wanted = [Label("ok", "", "aabbcc"), Label("bad", "", "red"), Label("fine", "", "aabbcc")]
     actions = [LabelAction(label.name, "created", label) for label in wanted]
-    ended, problem = apply_labels(stage.adapter(), actions, stage.clock, lambda _: None)
+    ended, problem = apply_labels(stage.adapter(), actions, lambda _: None)
     assert problem is None
     assert [action.action for action in ended] == ["created", "failed", "created"]
     assert "422" in ended[1].error
@@ -185,7 +185,7 @@ def test_one_label_that_fails_does_not_keep_the_others(stage: Stage) -> None:
     entries = [entry("faded", color="000000"), entry("new")]
     actions, _ = plan_labels(entries, github.labels(), (), ["..", "last", "gone"])
     stage.adapter().delete_label("gone")
-    ended, problem = apply_labels(github, actions, stage.clock, lambda _: None)
+    ended, problem = apply_labels(github, actions, lambda _: None)
     assert changes(ended) == {
         "..": "failed",
         "faded": "updated",
@@ -227,7 +227,7 @@ def test_each_kind_of_change_says_that_the_token_lacks_write_access(
     make(stage, *present)
     github = stage.adapter(token=STRANGER_TOKEN)
     actions, _ = plan_labels(entries, github.labels(), (), named)
-    ended, problem = apply_labels(github, actions, stage.clock, lambda _: None)
+    ended, problem = apply_labels(github, actions, lambda _: None)
     assert [action.action for action in ended] == ["failed", "failed"]
     assert "write access" in f"{problem.hint if problem else ''} {ended[0].error}"
 

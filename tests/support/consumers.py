@@ -52,7 +52,7 @@ def consumer_stage(
 
 
 def sync(stage: Stage, *, kit: Kit = SHIPPED, pin: Pin = NEW, **options: Any) -> SyncResult:
-    return sync_repository(stage.adapter(repo=CONSUMER), CONSUMER, kit, pin, stage.clock, **options)
+    return sync_repository(stage.adapter(repo=CONSUMER), CONSUMER, kit, pin, **options)
 
 
 def files_at(stage: Stage, ref: str) -> dict[str, str]:

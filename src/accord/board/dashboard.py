@@ -9,7 +9,6 @@ from datetime import timedelta
 from accord.board.facts import read_repository
 from accord.board.models import HEADINGS, WITH_COMMAND, Address, Entry, Overview, join_overviews
 from accord.board.work import overview_of_work
-from accord.core.clock import Clock
 from accord.core.errors import BrokenContract
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
@@ -19,7 +18,6 @@ from accord.github.client import INSTALLATION_LOGIN, GitHub
 from accord.github.comments import other_identity
 from accord.github.limits import BODY_CHARS, SEARCH_LAG_SECONDS
 from accord.github.models import Forbidden, Identity, Issue, IssueChange
-from accord.github.once import send_once
 from accord.results.status import require_writable
 from accord.starts.config import read_config
 from accord.starts.status import BOARD, hears_edits, is_dashboard, write_box
@@ -216,7 +214,7 @@ def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: R
     made: list[Issue] = []
 
     def apply(operation: BoardOperation) -> None:
-        made.append(_apply(github, identity, operation, options.clock))
+        made.append(_apply(github, identity, operation))
 
     entries, error = apply_in_order([operation], apply, is_dry_run=options.is_dry_run)
     if made and error is None:
@@ -232,7 +230,7 @@ def _details(issue: Issue) -> dict[str, dict[str, str]]:
     return {"board": {"id": str(issue.number), "url": issue.url}}
 
 
-def _apply(github: GitHub, identity: Identity, operation: BoardOperation, clock: Clock) -> Issue:
+def _apply(github: GitHub, identity: Identity, operation: BoardOperation) -> Issue:
     if isinstance(operation, WithdrawBoard):
         withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
         return github.change_issue(operation.number, withdrawn)
@@ -243,4 +241,4 @@ def _apply(github: GitHub, identity: Identity, operation: BoardOperation, clock:
     def find() -> Issue | None:
         return next((issue for issue in github.issues(state="open") if is_dashboard(issue, identity)), None)
 
-    return send_once(lambda: github.create_issue(TITLE, body, []), find, clock)
+    return github.send_once(lambda: github.create_issue(TITLE, body, []), find)

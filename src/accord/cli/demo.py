@@ -103,7 +103,7 @@ def show_all(server: RunningSandbox, name: str) -> str:
 def sync_labels(github: GitHub) -> str:
     """Create the shipped labels, and say how many."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
-    ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
+    ended, problem = apply_labels(github, actions, Progress(len(actions)))
     if problem:
         raise problem
     return f"{sum(action.is_change for action in ended)} of {len(ended)} created"

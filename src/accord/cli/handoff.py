@@ -97,7 +97,7 @@ def gate(given: _GateArguments) -> int:
         numbers = [given.work_item] if given.work_item else closing_references(found)
         judged = judge_pull(github, found, numbers, target, clock, is_independent=given.independent)
         log = OperationLog(given.dry_run)
-        shown, is_new = publish_check(github, found, judged, clock, redact, policy, log)
+        shown, is_new = publish_check(github, found, judged, redact, policy, log)
     outcome = "planned" if given.dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     item = str(numbers[0]) if len(numbers) == 1 else None
     document: dict[str, object] = {

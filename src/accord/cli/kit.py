@@ -19,7 +19,6 @@ from accord.cli.options import ReadingArguments, RootArguments, WritingArguments
 from accord.cli.output import aligned_lines, colored_word, error_lines, one_line, operation_lines
 from accord.cli.sources import github_for
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step, warn
-from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.shapes import read_shape
 from accord.files.yaml import read_mapping
@@ -234,7 +233,7 @@ def sync(given: _SyncArguments) -> int:
     pin = pin_for(given.ref)
     with github_for(given) as connection:
         github, name = connection.github, connection.repository
-        synced = sync_repository(github, name, shipped_kit(), pin, SystemClock(), is_dry_run=given.dry_run)
+        synced = sync_repository(github, name, shipped_kit(), pin, is_dry_run=given.dry_run)
     outcome, found = synced.outcome.value, [synced.as_json()]
     document = {"outcome": outcome, "version": pin.version, "commit": pin.commit, "repositories": found}
     lines = [f"{one_line(synced.repository)}  {colored_word(outcome)}{f'  {synced.pull.url}' if synced.pull else ''}"]

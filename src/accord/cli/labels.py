@@ -24,7 +24,6 @@ from accord.cli.output import (
 )
 from accord.cli.sources import at_top, github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
-from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, count_of
 from accord.engine.operations import OperationLog
@@ -109,7 +108,7 @@ def sync(given: _SyncLabelsArguments) -> int:
             ours = extend_record(record, ours, action)
             progress(action)
 
-        ended, problem = apply_labels(github, planned, SystemClock(), progress if given.dry_run else record_action, log)
+        ended, problem = apply_labels(github, planned, progress if given.dry_run else record_action, log)
     if problem is None and (failed := [action for action in ended if action.action == FAILED]):
         message = f"GitHub refused {count_of(len(failed), 'label')}. `{failed[0].name}`: {failed[0].error}"
         problem = Refused(message, hint="Correct each label that failed, and run the same command again.")

@@ -41,8 +41,8 @@ def examine_repository(connection: Connection) -> ManyResult:
 
 def sync_kit(connection: Connection, pin: Pin, *, is_dry_run: bool) -> ManyResult:
     """Sync the consumer kit by a pull request."""
-    repository, clock = connection.repository, SystemClock()
-    synced = sync_repository(connection.github, repository, shipped_kit(), pin, clock, is_dry_run=is_dry_run)
+    repository = connection.repository
+    synced = sync_repository(connection.github, repository, shipped_kit(), pin, is_dry_run=is_dry_run)
     if synced.error:
         return failed_result(repository, synced.error)
     changed = len(synced.plan.changes) if synced.plan else 0
@@ -57,7 +57,7 @@ def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
     if not changes:
         return result_of(connection, ManyOutcome.UNCHANGED)
     if not is_dry_run:
-        ended, problem = apply_labels(github, changes, SystemClock(), lambda _: None)
+        ended, problem = apply_labels(github, changes, lambda _: None)
         refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
         if refused:
             return failed_result(connection.repository, problem or Refused(" ".join(refused)))

@@ -50,7 +50,7 @@ class Lease:
     def __init__(self, github: GitHub, key: str, options: ApplyOptions) -> None:
         self._github, self._key, self._ref = github, key, f"refs/accord/locks/{key}"
         self._clock, self._is_needed = options.clock, not options.is_dry_run
-        self._chain = CommitChain(github, self._ref, README, options.clock)
+        self._chain = CommitChain(github, self._ref, README)
         self._last: Link | None = None
         self._sign: datetime | None = None  # the last one of this holder
         self._is_possible = True

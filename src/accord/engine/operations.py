@@ -12,12 +12,12 @@ from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.core.frozen import Frozen
 from accord.core.log import log
-from accord.github.once import send_once
 from accord.github.pacing import estimate_seconds
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
+    from accord.github.rest import Server
     from accord.github.state import Stored, StoredDocument
 
 
@@ -182,12 +182,12 @@ class OperationLog:
         key: str,
         send: Callable[[], SentAnswer],
         find: Callable[[], SentAnswer | None],
-        clock: Clock,
+        github: Server,
         number: int = 0,
     ) -> SentAnswer | None:
         """Adopt what ``find`` finds, or send it once: after a lost answer, ``find`` looks again."""
         known = find()
-        write = partial(send_once, send, find, clock)
+        write = partial(github.send_once, send, find)
         made = self.write(op, key, write, number=number, found=adopted_if(known is not None))
         return made if known is None else known
 

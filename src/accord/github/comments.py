@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from accord.core.clock import Clock, parse_timestamp, timestamp
+from accord.core.clock import parse_timestamp, timestamp
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen, json_field
 from accord.github.models import NotThere
-from accord.github.once import send_once, send_until_answered
 from accord.github.rest import Rest
 
 
@@ -56,7 +55,7 @@ class CommentMethods(Rest):
     def react(self, comment_id: int, reaction: str) -> None:
         """React to a comment, which GitHub counts once. POST …/reactions, sent again when its answer is lost."""
         path = f"/issues/comments/{comment_id}/reactions"
-        send_until_answered(lambda: self._call("POST", path, body={"content": reaction}), self._clock)
+        self.send_until_answered(lambda: self._call("POST", path, body={"content": reaction}))
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment. DELETE …/issues/comments/{id}."""
@@ -71,7 +70,6 @@ def show_comment(
     *,
     find: Callable[[], Sequence[Comment]],
     is_ours: Callable[[str], bool],
-    clock: Clock,
 ) -> Comment:
     """Make the first of our comments show a text, or a new one if we have none; further ones are deleted.
 
@@ -79,7 +77,7 @@ def show_comment(
     login. Raises Refused where the token writes as another account.
     """
     if not ours:
-        made = send_once(lambda: github.create_comment(number, body), lambda: next(iter(find()), None), clock)
+        made = github.send_once(lambda: github.create_comment(number, body), lambda: next(iter(find()), None))
         if not is_ours(made.author):  # no run would find it again
             github.delete_comment(made.id)
             raise other_identity(made.author)
@@ -88,7 +86,7 @@ def show_comment(
     try:
         shown = first if first.body == body else github.change_comment(first.id, body)
     except NotThere:
-        return show_comment(github, number, body, find(), find=find, is_ours=is_ours, clock=clock)
+        return show_comment(github, number, body, find(), find=find, is_ours=is_ours)
     for spare in spares:
         github.delete_comment(spare.id)
     return shown

@@ -21,10 +21,9 @@ from accord.git.branches import Remote, push
 from accord.git.patches import Change, changes_between
 from accord.git.program import Git
 from accord.github.client import GitHub
-from accord.github.git_data import Commit, StoredObject, TreeChange, create_ref_once
+from accord.github.git_data import Commit, StoredObject, TreeChange
 from accord.github.limits import BLOB_BYTES, COMMIT_REQUESTS, TREE_ENTRIES, TREE_TEXT_BYTES
 from accord.github.models import Conflict
-from accord.github.once import send_until_answered
 
 PERSON = "GitHub signs only the commits of bots, and the token is a person's."
 AUTHOR = "GitHub does not sign a commit with an author of its own."
@@ -162,7 +161,7 @@ def deliver_commit(
         return _push(git, remote, upload, branch, expected)
     commit, reason = None, "GitHub made other files of the changes."
     try:
-        commit = _create_commit(github, git, upload, remote.clock)
+        commit = _create_commit(github, git, upload)
     except Refused as refused:
         reason = refused.message[:300]
     if commit is None:
@@ -180,16 +179,16 @@ def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) 
     return DeliveredCommit(upload.facts.commit, "push", reason=upload.reason) if is_pushed else None
 
 
-def _create_commit(github: GitHub, git: Git, upload: Upload, clock: Clock) -> Commit | None:
+def _create_commit(github: GitHub, git: Git, upload: Upload) -> Commit | None:
     for blob in upload.blobs:
         (content,) = git.contents([blob])
-        send_until_answered(partial(github.create_blob, content or b""), clock)
+        github.send_until_answered(partial(github.create_blob, content or b""))
     facts, tree = upload.facts, upload.facts.base_tree
     for changes in upload.trees:
-        tree = send_until_answered(partial(github.create_tree, changes, tree), clock)
+        tree = github.send_until_answered(partial(github.create_tree, changes, tree))
     if tree != facts.tree:
         return None
-    return send_until_answered(partial(github.create_commit, facts.message, tree, facts.parents), clock)
+    return github.send_until_answered(partial(github.create_commit, facts.message, tree, facts.parents))
 
 
 def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Clock) -> bool:
@@ -200,7 +199,7 @@ def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Cl
             if expected:
                 github.forward_ref(ref, commit)
             else:
-                create_ref_once(github, ref, commit, clock)
+                github.create_ref_once(ref, commit)
         except Conflict as conflict:
             reason = conflict.message
         else:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from accord.core.clock import Clock, parse_timestamp
+from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen, json_field
 from accord.git.program import SUBMODULE
 from accord.github.models import Conflict, EmptyRepository, NotThere
-from accord.github.once import send_once
 from accord.github.rest import Rest, segment, segments
 
 
@@ -58,18 +57,6 @@ class Tree(Frozen):
     entries: tuple[TreeEntry, ...] = json_field("tree", lambda entries: tuple(map(TreeEntry.from_json, entries)))
 
 
-def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> None:
-    """Create a ref. Raises Conflict where it points elsewhere, because another writer was faster."""
-
-    def find() -> str | None:
-        tip = github.ref(name)
-        if tip not in (None, sha):
-            raise Conflict(f"{name} points to {tip} already.")
-        return tip
-
-    send_once(lambda: github.create_ref(name, sha), find, clock)
-
-
 class GitDataMethods(Rest):
     """Requests about refs, commits, trees, blobs and files."""
 
@@ -85,6 +72,17 @@ class GitDataMethods(Rest):
         """Create a ref; return its commit. POST …/git/refs. Raises Conflict, as for an existing ref."""
         self._call("POST", "/git/refs", body={"ref": name, "sha": sha})
         return sha
+
+    def create_ref_once(self, name: str, sha: str) -> None:
+        """Create a ref. Raises Conflict where it points elsewhere, because another writer was faster."""
+
+        def find() -> str | None:
+            tip = self.ref(name)
+            if tip not in (None, sha):
+                raise Conflict(f"{name} points to {tip} already.")
+            return tip
+
+        self.send_once(lambda: self.create_ref(name, sha), find)
 
     def forward_ref(self, name: str, sha: str) -> None:
         """Move a ref to a descendant. PATCH …/git/refs/{ref}. Raises Conflict, as for one that is elsewhere or gone."""

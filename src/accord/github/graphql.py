@@ -13,7 +13,6 @@ from accord.core.frozen import Frozen, json_field
 from accord.core.refusals import known_refusal
 from accord.github.comments import Comment
 from accord.github.models import Forbidden, NotThere
-from accord.github.once import send_until_answered
 from accord.github.rest import Rest
 from accord.github.transport import WHY, Parsed
 
@@ -170,7 +169,7 @@ class GraphQLMethods(Rest):
         """Resolve a thread; sent again when its answer is lost. Raises Forbidden where the token may not."""
         # an app's token needs "contents: write", too (reported in github/gh-aw issue 35726)
         hint = 'Grant the job "contents: write" and "pull-requests: write".'
-        send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint, writes=True), self._clock)
+        self.send_until_answered(lambda: self._ask(_RESOLVE, {"thread": thread_id}, dict, hint, writes=True))
 
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
         """Reply to the first comment of a thread. POST …/pulls/{n}/comments/{id}/replies."""

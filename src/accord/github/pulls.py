@@ -15,7 +15,6 @@ from accord.core.refusals import known_refusal
 from accord.git.program import Git, is_ancestor
 from accord.github.comments import Comment
 from accord.github.models import AnchorRefused, Issue, NewReview, Pull, PullFile, Review, VerdictRefused
-from accord.github.once import send_until_answered
 from accord.github.rest import Rest
 from accord.github.transport import Response
 
@@ -72,7 +71,7 @@ class PullMethods(Rest):
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
         """Add labels to an issue or pull request. POST …/issues/{n}/labels, sent again when its answer is lost."""
         body = {"labels": list(labels)}
-        send_until_answered(lambda: self._call("POST", f"/issues/{number}/labels", body=body), self._clock)
+        self.send_until_answered(lambda: self._call("POST", f"/issues/{number}/labels", body=body))
 
     def files(self, number: int) -> list[PullFile]:
         """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files."""

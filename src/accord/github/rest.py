@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from accord.core.clock import Clock, parse_timestamp
+from accord.core.clock import Clock, attempts, doubling_pauses, parse_timestamp
 from accord.core.errors import NoToken, Refused, Stopped, WrongUsage
 from accord.core.frozen import Frozen, json_field
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
-from accord.github.models import Access, Forbidden, NotThere, RequestCount
+from accord.github.models import Access, AnswerLost, Forbidden, NotThere, RequestCount
 from accord.github.pacing import Pacer
 from accord.github.transport import Parsed, RateLeft, Response, Transport
 
 _NAME = re.compile(r"\A[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[!-~]+")
+
+Sent = TypeVar("Sent")
+
+TRIES = 4
+FIRST_PAUSE_SECONDS = 2.0
 
 
 def optional_timestamp(text: str | None) -> datetime | None:
@@ -65,6 +70,29 @@ class Server:
     def rate_left(self) -> RateLeft | None:
         """Return what the last response said is left of the hourly limit; None where GitHub sets no limit."""
         return self._transport.rate_left
+
+    def send_once(self, send: Callable[[], Sent], find: Callable[[], Sent | None]) -> Sent:
+        """Call ``send``; whenever its answer is lost, wait, and send again only if ``find`` finds nothing.
+
+        The wait comes before the look, so that a request that is still under way can arrive. It doubles each time.
+        Raises Stopped after four lost answers; the next run looks first as well.
+        """
+        problem = ""
+        for attempt in attempts(self._clock, doubling_pauses(FIRST_PAUSE_SECONDS, TRIES)):
+            if attempt:
+                found = find()
+                if found is not None:
+                    return found
+            if attempt < TRIES:
+                try:
+                    return send()
+                except AnswerLost as lost:
+                    problem = lost.message
+        raise Stopped(f"GitHub did not answer {TRIES} times: {problem}", hint="Run the same command again to continue.")
+
+    def send_until_answered(self, send: Callable[[], Sent]) -> Sent:
+        """Call ``send`` until it is answered, as it does no harm twice. Raises Stopped after four lost answers."""
+        return self.send_once(send, lambda: None)
 
     def _call(self, method: str, path: str, **given: Any) -> Response:
         """Send a request; ``given`` are the options of ``Transport.call``."""

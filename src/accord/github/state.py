@@ -20,9 +20,8 @@ from typing import Generic, TypeVar
 from accord.core.clock import Clock, attempts
 from accord.core.errors import Stopped
 from accord.core.frozen import Frozen
-from accord.github.git_data import Commit, GitDataMethods, create_ref_once
+from accord.github.git_data import Commit, GitDataMethods
 from accord.github.models import Conflict
-from accord.github.once import send_until_answered
 
 TRIES = 12
 PAUSE_SECONDS = 1.0
@@ -52,8 +51,8 @@ class CommitChain:
     otherwise make the same commit, and both take it for theirs.
     """
 
-    def __init__(self, github: GitDataMethods, ref: str, readme: str, clock: Clock) -> None:
-        self._github, self._ref, self._readme, self._clock = github, ref, readme, clock
+    def __init__(self, github: GitDataMethods, ref: str, readme: str) -> None:
+        self._github, self._ref, self._readme = github, ref, readme
         self._writer = secrets.token_hex(8)
 
     def append(self, last: Link | None, title: str, text: str) -> Link | None:
@@ -64,16 +63,16 @@ class CommitChain:
         github, message = self._github, f"{title}, by {self._writer}\n\n{text}"
         files = {"README.md": ("100644", self._readme)}
         try:
-            tree = last.tree if last else send_until_answered(lambda: github.create_tree(files), self._clock)
+            tree = last.tree if last else github.send_until_answered(lambda: github.create_tree(files))
             parents = [last.sha] if last else []
-            commit = send_until_answered(lambda: github.create_commit(message, tree, parents), self._clock)
+            commit = github.send_until_answered(lambda: github.create_commit(message, tree, parents))
         except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
             return None
         try:
             if parents:
                 github.forward_ref(self._ref, commit.sha)
             else:
-                create_ref_once(github, self._ref, commit.sha, self._clock)
+                github.create_ref_once(self._ref, commit.sha)
         except Conflict:
             return Link(commit.sha, tree) if self._is_behind(commit) else None
         return Link(commit.sha, tree)
@@ -101,7 +100,7 @@ class StoredDocument(ABC, Generic[Value]):
 
     def __init__(self, github: GitDataMethods, ref: str, readme: str, clock: Clock, name: str) -> None:
         self.ref, self.clock, self.name = ref, clock, name
-        self._github, self._chain = github, CommitChain(github, ref, readme, clock)
+        self._github, self._chain = github, CommitChain(github, ref, readme)
 
     @abstractmethod
     def encode(self, value: Value) -> str:

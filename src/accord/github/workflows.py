@@ -11,7 +11,6 @@ from accord.core.errors import Refused
 from accord.core.frozen import Frozen, json_field
 from accord.github.artifacts import StoredFile, read_end
 from accord.github.models import Conflict, Forbidden, NotThere
-from accord.github.once import send_until_answered
 from accord.github.rest import Rest, segment
 
 MOST_LOG_BYTES = 4 << 20
@@ -80,7 +79,7 @@ class WorkflowMethods(Rest):
     def cancel_run(self, run_id: int) -> bool:
         """Ask GitHub to cancel a run; False where it has ended already. Sent again when its answer is lost."""
         try:
-            send_until_answered(lambda: self._call("POST", f"/actions/runs/{run_id}/cancel"), self._clock)
+            self.send_until_answered(lambda: self._call("POST", f"/actions/runs/{run_id}/cancel"))
         except Conflict:
             return False
         return True

@@ -98,7 +98,6 @@ def publish_check(
     github: GitHub,
     pull: Pull,
     judged: GateVerdict,
-    clock: Clock,
     redact: Redactor,
     policy: PostingPolicy,
     log: OperationLog,
@@ -124,7 +123,7 @@ def publish_check(
             return github.create_commit_status(sha, verdict)
 
     with suppress(Forbidden):
-        shown = log.write_once("set-check", verdict.name, send, find, clock, pull.number)
+        shown = log.write_once("set-check", verdict.name, send, find, github, pull.number)
         return shown, log.entries[-1].status is OperationStatus.DONE
     return None, False
 

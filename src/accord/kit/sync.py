@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.core.frozen import Frozen
 from accord.core.refusals import known_refusal
@@ -19,10 +18,9 @@ from accord.git.filters import blob_id
 from accord.git.replacing import TREE_TRAILER, with_tree
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit
-from accord.github.git_data import Tree, TreeChange, TreeEntry, create_ref_once
+from accord.github.git_data import Tree, TreeChange, TreeEntry
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Conflict, Forbidden, Pull
-from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import PLACE, Manifest, check_version, manifest_text, read_manifest
 from accord.kit.many import ManyOutcome, outcome_of
 from accord.kit.plan import Action, KitPlan, for_repository, plan_kit, unified_diff
@@ -96,9 +94,7 @@ class SyncResult(Frozen):
         return document
 
 
-def sync_repository(
-    github: GitHub, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
-) -> SyncResult:
+def sync_repository(github: GitHub, repository: str, kit: Kit, pin: Pin, *, is_dry_run: bool = False) -> SyncResult:
     """Sync one repository's kit by a pull request. Raises no AccordError: the result has it."""
     plan, log = None, OperationLog(is_dry_run)
     try:
@@ -115,9 +111,9 @@ def sync_repository(
         if decided is None or all(decided):
             return SyncResult(repository, ManyOutcome.UNCHANGED if decided else ManyOutcome.DECLINED, plan, pull)
         pushed, written = decided
-        delivery = log.write("push-branch", BRANCH, lambda: _push(*work, clock), found=pushed)
+        delivery = log.write("push-branch", BRANCH, lambda: _push(*work), found=pushed)
         number = proposal.open_pull.number if proposal.open_pull else 0
-        shown = log.write("propose-kit", BRANCH, lambda: _write_pull(*work, clock), number=number, found=written)
+        shown = log.write("propose-kit", BRANCH, lambda: _write_pull(*work), number=number, found=written)
         pull = shown or proposal.open_pull or pull
         outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
         return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
@@ -225,28 +221,28 @@ def decide(plan: KitPlan, proposal: Proposal) -> tuple[OperationStatus | None, O
     return skipped_if(proposal.is_wanted), skipped_if(is_written)
 
 
-def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> DeliveredCommit:
+def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal) -> DeliveredCommit:
     changes: dict[str, TreeChange] = {
         file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
         for file in plan.changes
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
-    tree = send_until_answered(lambda: github.create_tree(changes, consumer.tree), clock)
+    tree = github.send_until_answered(lambda: github.create_tree(changes, consumer.tree))
     words = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n\n"
     message = with_tree(words, tree)
-    commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
+    commit = github.send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]))
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
         return DeliveredCommit(commit.sha, "api", commit.is_verified, requests=3)
     try:
-        create_ref_once(github, REF, commit.sha, clock)
+        github.create_ref_once(REF, commit.sha)
     except Conflict as conflict:
         message = f"Another process created the branch {BRANCH} meanwhile."
         raise Stopped(message, hint="Run the same command again.") from conflict
     return DeliveredCommit(commit.sha, "api", commit.is_verified, requests=3)
 
 
-def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Pull:
+def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal) -> Pull:
     text = body(plan)
     if proposal.open_pull:
         return github.change_pull(proposal.open_pull.number, title=_title(plan), body=text)
@@ -255,8 +251,8 @@ def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Pro
         return next(iter(github.pulls_from(BRANCH, state="open")), None)
 
     try:
-        return send_once(
-            lambda: github.create_pull(_title(plan), text, BRANCH, consumer.branch, draft=False), find, clock
+        return github.send_once(
+            lambda: github.create_pull(_title(plan), text, BRANCH, consumer.branch, draft=False), find
         )
     except Conflict:  # another run was faster: GitHub has one open pull request for each branch
         found = find()

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from accord.engine.trust import NEEDS_HUMAN
 from accord.github.comments import Comment
 from accord.github.models import NotThere
-from accord.github.once import send_once
 from accord.github.workflows import WorkflowRun
 from accord.loops.facts import EndedRun, LoopContext
 from accord.loops.models import LoopName, LoopState, PendingEffects
@@ -63,7 +62,7 @@ def comment_once(context: LoopContext, text: str, marker: str, **fields: str) ->
         return next((comment for comment in ours if fields in find_markers(comment.body, marker)), None)
 
     send = partial(context.github.create_comment, context.number, f"{text}\n\n{write_marker(marker, **fields)}")
-    context.log.write_once("comment", marker, send, find, context.clock, context.number)
+    context.log.write_once("comment", marker, send, find, context.github, context.number)
 
 
 def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
@@ -101,10 +100,9 @@ def dispatch(context: LoopContext, start: WorkflowStart) -> int:
     inputs = {start.name: str(start.number)}
 
     def send() -> int:
-        return send_once(
+        return context.github.send_once(
             lambda: context.github.dispatch_workflow(start.workflow, branch, inputs),
             lambda: next((run.id for run in runs_of(context, start)), None),
-            context.clock,
         )
 
     try:

@@ -14,7 +14,6 @@ from pydantic import Field
 from accord.core.findings import Finding
 from accord.github.comments import Comment
 from accord.github.graphql import ReviewThread
-from accord.github.once import send_once
 from accord.loops.facts import CompletedWork, EndedRun, Gathered, Loop, LoopContext, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, PendingEffects, decision_for
 from accord.loops.outputs import result_of
@@ -193,7 +192,7 @@ def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
         return next((_our_reply(context, now) for now in found if now.id == thread.id), None)
 
     send = partial(context.github.reply, context.number, thread.comments[0].id, body)
-    context.log.write("reply", thread.path, partial(send_once, send, find, context.clock), number=context.number)
+    context.log.write("reply", thread.path, partial(context.github.send_once, send, find), number=context.number)
 
 
 class BotComments(Loop):

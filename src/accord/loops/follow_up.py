@@ -157,4 +157,4 @@ def create_follow_up(run: EndedRun, follow_up: FollowUpIssue, item: WorkItem, un
         return None
 
     send = partial(github.create_issue, title, body, follow_up_labels(item.labels))
-    return context.log.write_once("create-follow-up", f"rest of #{item.number}", send, find, context.clock)
+    return context.log.write_once("create-follow-up", f"rest of #{item.number}", send, find, github)

@@ -124,12 +124,10 @@ class StateStore(StoredDocument[LoopState]):
 
     def render(self, stored: Stored[LoopState]) -> None:
         """Write the comment, and delete further ones of ours."""
-        state, link, clock = stored.value, stored.link, self.clock
+        state, link = stored.value, stored.link
         page = self.github.run_page(state.started_run) if state.started_run else ""
         body = write_comment(state, self.pull, *((link.sha, link.tree) if link else ("", "")), page)
-        show = partial(
-            show_comment, self.github, self.pull, body, find=self._our_comments, is_ours=self.is_ours, clock=clock
-        )
+        show = partial(show_comment, self.github, self.pull, body, find=self._our_comments, is_ours=self.is_ours)
         known = self._our_comments() if self.comments is None else self.comments
         pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if state.revision > 1 and not known else ()
         for _ in attempts(self.clock, pauses):  # the first writer gets time to create it

@@ -52,7 +52,7 @@ def append_record(github: GitDataMethods, record: PublicRecord, redact: Redactor
     Four requests. Raises Stopped when other writers were faster every time, and what GitHub refuses.
     """
     record = redact_record(record, redact)
-    chain = CommitChain(github, REF, README, clock)
+    chain = CommitChain(github, REF, README)
     for _ in attempts(clock, [PAUSE_SECONDS] * (TRIES - 1)):
         tip = github.ref(REF)
         newest = list(islice(github.history(tip), PAGE_SIZE)) if tip else []

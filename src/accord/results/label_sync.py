@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.agents.registry import label_entries
-from accord.core.clock import Clock
 from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.frozen import Frozen
@@ -25,7 +24,6 @@ from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml
 from accord.github.limits import LABEL_DESCRIPTION_CHARS
 from accord.github.models import Forbidden, Label, NotThere
-from accord.github.once import send_once
 from accord.results.labels import label_fault
 
 if TYPE_CHECKING:
@@ -171,7 +169,6 @@ def _action(wanted: Label, found: Label | None) -> LabelAction:
 def apply_labels(
     github: GitHub,
     actions: Sequence[LabelAction],
-    clock: Clock,
     on_action: Callable[[LabelAction], None],
     log: OperationLog | None = None,
 ) -> tuple[list[LabelAction], AccordError | None]:
@@ -182,7 +179,7 @@ def apply_labels(
         result, refusal = action, problem
         try:
             if action.is_change and problem is None:
-                log.write("sync-label", action.name, partial(_apply, github, action, clock))
+                log.write("sync-label", action.name, partial(_apply, github, action))
         except (Stopped, Refused) as error:
             refusal = error
             is_of_all = isinstance(error, (Stopped, Forbidden)) or (isinstance(error, NotThere) and not action.found)
@@ -195,7 +192,7 @@ def apply_labels(
     return ended, problem
 
 
-def _apply(github: GitHub, action: LabelAction, clock: Clock) -> None:
+def _apply(github: GitHub, action: LabelAction) -> None:
     wanted, found = action.wanted, action.found
     if wanted and found:
         try:
@@ -204,7 +201,7 @@ def _apply(github: GitHub, action: LabelAction, clock: Clock) -> None:
             if github.label(wanted.name) != wanted:
                 raise
     elif wanted:
-        send_once(lambda: github.create_label(wanted), lambda: github.label(wanted.name), clock)
+        github.send_once(lambda: github.create_label(wanted), lambda: github.label(wanted.name))
     elif found:
         github.delete_label(found.name)
 

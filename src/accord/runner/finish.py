@@ -25,7 +25,6 @@ from accord.git.conflicts import conflict_notice, resolution
 from accord.git.paths import some_of
 from accord.github.client import GitHub
 from accord.github.models import Pull
-from accord.github.once import send_once
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.causes import InternalErrorKind
@@ -344,9 +343,7 @@ def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: s
     if github and not is_settled:
         body = _draft_body(conflict, message, pull, options)
         try:
-            draft = found or log.write(
-                "open-draft", conflict.name, lambda: _open(github, title, body, conflict, options)
-            )
+            draft = found or log.write("open-draft", conflict.name, lambda: _open(github, title, body, conflict))
             number = draft.number if draft else 0
             add = partial(github.add_labels, number, [NEEDS_HUMAN])
             log.write("add-labels", NEEDS_HUMAN, add, number=number)
@@ -376,11 +373,10 @@ def _draft_body(conflict: ConflictBranch, message: str, pull: str, options: Fini
     return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
 
 
-def _open(github: GitHub, title: str, body: str, conflict: ConflictBranch, options: FinishOptions) -> Pull:
-    return send_once(
+def _open(github: GitHub, title: str, body: str, conflict: ConflictBranch) -> Pull:
+    return github.send_once(
         lambda: github.create_pull(title, body, conflict.name, conflict.onto, draft=True),
         lambda: _find_draft(github, conflict.name),
-        options.clock,
     )
 
 

@@ -324,7 +324,6 @@ def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[AnswerComm
             ours,
             find=lambda: [comment for comment, _ in read_thread(issue).ours],
             is_ours=thread.identity.counts,
-            clock=issue.writer.clock,
         )
 
     log = OperationLog(issue.writer.is_dry_run)

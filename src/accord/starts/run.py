@@ -14,7 +14,6 @@ from accord.engine.receipts import Receipt, report_errors
 from accord.engine.trust import PAUSED, RefusedLabel
 from accord.github.comments import show_comment
 from accord.github.models import Conflict, NotThere
-from accord.github.once import send_once
 from accord.results.planner.scope import request_of_spec, run_key_of_spec
 from accord.results.status import (
     MoveWorkItem,
@@ -234,7 +233,6 @@ def _show_status(context: StartContext, operation: ShowStatus) -> None:
         operation.comments,
         find=lambda: context.view(number).comments,
         is_ours=context.identity.counts,
-        clock=context.clock,
     )
 
 
@@ -259,7 +257,7 @@ def _start_workflow(context: StartContext, operation: StartWorkflow) -> int:
         return run.id if run else None
 
     try:
-        return send_once(lambda: github.dispatch_workflow(file, context.branch, operation.inputs), find, context.clock)
+        return github.send_once(lambda: github.dispatch_workflow(file, context.branch, operation.inputs), find)
     except NotThere:
         raise NotThere(
             f"The workflow {file} cannot be started: it is not on the branch {context.branch} of "

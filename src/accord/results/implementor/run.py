@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import Clock
 from accord.core.errors import Refused, Stopped
 from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import OperationStatus, apply_in_order
@@ -16,7 +15,6 @@ from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.client import GitHub
 from accord.github.commits import DeliveredCommit, deliver_commit
 from accord.github.models import Pull, PullsNotAllowed
-from accord.github.once import send_once
 from accord.results.implementor.facts import (
     RevisionFacts,
     gather_facts,
@@ -81,7 +79,7 @@ def _apply_implementation(github: GitHub, result: ImplementorResult, options: Re
 
         entries, problem = apply_in_order(
             plan.operations,
-            lambda operation: _apply(github, operation, facts, applied, options.clock),
+            lambda operation: _apply(github, operation, facts, applied),
             plan_again=plan_again,
             is_dry_run=options.is_dry_run,
             on_entry=options.on_entry,
@@ -120,7 +118,7 @@ class _Applied:
 
 
 def _apply(
-    github: GitHub, operation: ImplementOperation, facts: RevisionFacts, applied: _Applied, clock: Clock
+    github: GitHub, operation: ImplementOperation, facts: RevisionFacts, applied: _Applied
 ) -> OperationStatus | None:
     match operation:
         case PushBranch():
@@ -131,7 +129,7 @@ def _apply(
                 applied.refused, applied.known = problem, with_later_changes(github, known)
                 return OperationStatus.FAILED
         case CreateRevision():
-            applied.pull = _create_revision(github, operation, facts, clock)
+            applied.pull = _create_revision(github, operation, facts)
         case UpdateRevision():
             number = operation.pull.number
             applied.pull = github.change_pull(number, title=operation.title, body=operation.body)
@@ -140,7 +138,7 @@ def _apply(
         case LabelWorkItem():
             github.add_labels(facts.issue.number, [operation.key])
         case WriteComment():
-            _write_comment(github, operation, facts, clock)
+            _write_comment(github, operation, facts)
         case MoveWorkItem():
             apply_move(github, operation)
     return None
@@ -157,7 +155,7 @@ def _push(github: GitHub, operation: PushBranch, facts: RevisionFacts) -> Delive
     return delivery
 
 
-def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
+def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts) -> Pull:
     def find() -> Pull | None:
         pull, is_written = our_pull(facts, github.pulls_from(operation.key, state="open"))
         return pull if is_written else None
@@ -167,20 +165,19 @@ def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionF
         return github.create_pull(*texts, operation.key, operation.base, draft=operation.is_draft)
 
     try:
-        return send_once(send, find, clock)
+        return github.send_once(send, find)
     except PullsNotAllowed as refused:
         kept = f"The branch `{operation.key}` is pushed, so the agent does not need to run again."
         raise PullsNotAllowed(refused.message, hint=f"{refused.hint} {kept}") from refused
 
 
-def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts, clock: Clock) -> None:
+def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts) -> None:
     if operation.comment is not None:
         github.change_comment(operation.comment.id, operation.body)
         return
-    send_once(
+    github.send_once(
         lambda: github.create_comment(operation.number, operation.body),
         lambda: our_comment(facts, list(github.comments(operation.number))),
-        clock,
     )
 
 

@@ -12,7 +12,6 @@ from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Item, Outcome, Receipt, report_errors
 from accord.github.models import Issue, IssueChange, NotThere
-from accord.github.once import send_once
 from accord.results.bodies import UPDATED, BodyParts, marked_body, split_body
 from accord.results.labels import Category, category_of
 from accord.results.planner.changes import compare, compare_update, reason_to_keep, to_issue_change, with_numbers
@@ -161,13 +160,13 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
     match operation:
         case AddSubIssue() | SetMilestone() | SetType() | AssignItem():
             issue = ledger.issues[operation.item]
-            status, finding = apply_structure(github, operation, issue, options.clock)
+            status, finding = apply_structure(github, operation, issue)
             ledger.findings += [finding] if finding else []
             return status
         case CreateWorkItem():
-            ledger.issues[operation.key] = _create(github, operation, ledger, options)
+            ledger.issues[operation.key] = _create(github, operation, ledger)
         case AddDependency():
-            _add_dependency(github, operation, ledger, options)
+            _add_dependency(github, operation, ledger)
         case ChangePlannedItem():
             ledger.issues[operation.key] = _change(github, operation, ledger)
         case RemoveDependency():
@@ -182,7 +181,7 @@ def _apply(github: GitHub, operation: PlanOperation, ledger: Ledger, options: Pl
     return None
 
 
-def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: PlanOptions) -> Issue:
+def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger) -> Issue:
     token, identity, item = ledger.facts.token, ledger.facts.identity, operation.item
     content = with_numbers(item.content, ledger.plan, ledger.issues)
     record = record_for(item.temp_id, item.title, content, item.labels, item.blocker_numbers(ledger.issues))
@@ -200,7 +199,7 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
                 recent.append(issue)
         return next(iter(own_issues(recent, token, identity)[0]), None)
 
-    made = send_once(lambda: github.create_issue(item.title, body, item.labels), find, options.clock)
+    made = github.send_once(lambda: github.create_issue(item.title, body, item.labels), find)
     if not identity.counts(made.author):
         found = f"GitHub created #{made.number} as {made.author}, not as {identity.login}"
         hint = f"Run the same command again with `--identity '{made.author}'`."
@@ -208,16 +207,15 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
     return made
 
 
-def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, options: PlanOptions) -> None:
+def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger) -> None:
     blocked = ledger.issues[operation.item]
     blocker = operation.existing or ledger.issues[operation.blocker]
     if ledger.has_dependencies:
         number, blocker_id = blocked.number, blocker.id
         try:
-            send_once(
+            github.send_once(
                 lambda: github.add_blocker(number, blocker_id),
                 lambda: next((issue for issue in github.blockers(number) if issue.id == blocker_id), None),
-                options.clock,
             )
             return
         except NotThere:

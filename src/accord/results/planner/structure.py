@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from accord.core.clock import Clock
 from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
 from accord.core.frozen import Frozen
@@ -21,7 +20,6 @@ from accord.core.kinds import KINDS
 from accord.core.numbers import Integer
 from accord.engine.operations import Operation, OperationStatus, skipped_if
 from accord.github.models import Issue, IssueChange, NotThere
-from accord.github.once import send_once
 from accord.results.labels import status_among
 from accord.results.planner.match import BEGUN
 from accord.results.planner.rules import Plan
@@ -218,7 +216,7 @@ def check_structure(
 
 
 def apply_structure(
-    github: GitHub, operation: StructureOperation, issue: Issue, clock: Clock
+    github: GitHub, operation: StructureOperation, issue: Issue
 ) -> tuple[OperationStatus | None, Finding | None]:
     """Carry out one operation on an item; return ``skipped`` and a warning where GitHub does not allow it."""
 
@@ -232,13 +230,14 @@ def apply_structure(
     try:
         match operation:
             case AddSubIssue(parent=parent):
-                send_once(lambda: github.add_sub_issue(parent, issue.id), find, clock)
+                github.send_once(lambda: github.add_sub_issue(parent, issue.id), find)
             case SetMilestone(milestone=milestone):
                 github.change_issue(issue.number, IssueChange(milestone=milestone))
             case SetType(name=name):
                 github.change_issue(issue.number, IssueChange(type_name=name))
             case AssignItem(logins=logins):
-                return _assignment(send_once(lambda: github.add_assignees(issue.number, logins), find, clock), logins)
+                made = github.send_once(lambda: github.add_assignees(issue.number, logins), find)
+                return _assignment(made, logins)
     except Refused as refused:
         if isinstance(operation, AddSubIssue) and find():
             return None, None

@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import Clock
 from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
 from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import ApplyOptions, LedgerEntry, OperationStatus, apply_in_order, planned_seconds
 from accord.engine.receipts import Receipt, default_run_key, report_errors
 from accord.github.models import AnchorRefused, NotThere, Review, VerdictRefused
-from accord.github.once import send_once
 from accord.results.bodies import has_marker
 from accord.results.reviewer.facts import ReviewFacts, gather_facts, own_reviews, posted_numbers
 from accord.results.reviewer.placement import PART, Placement, draft_review, lay_out
@@ -122,7 +120,7 @@ def _apply_all(
 
     def apply(operation: ReviewOperation) -> OperationStatus:
         nonlocal state
-        state, status = _apply(github, operation, facts, state, options.clock)
+        state, status = _apply(github, operation, facts, state)
         return status
 
     entries, problem = apply_in_order(
@@ -137,19 +135,17 @@ def _apply_all(
 
 
 def _apply(
-    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
+    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState
 ) -> tuple[ReviewState, OperationStatus]:
     try:
-        return _send(github, operation, facts, state, clock), OperationStatus.DONE
+        return _send(github, operation, facts, state), OperationStatus.DONE
     except Refused as refused:
         if isinstance(refused, NotThere) and isinstance(operation, (ResolveThread, ReplyToThread)):
             return state, OperationStatus.DONE  # the thread was deleted meanwhile
         return _after_refusal(github, operation, facts, state, refused)
 
 
-def _send(
-    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
-) -> ReviewState:
+def _send(github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState) -> ReviewState:
     """Send one operation, what GitHub would post twice only once; return the state after it."""
     number, review = facts.pull.number, state.review
     match operation:
@@ -157,30 +153,27 @@ def _send(
             github.delete_pending_review(number, operation.review.id)
         case PostReview():
             find = partial(_posted_review, github, facts)
-            return replace(state, review=send_once(lambda: github.create_review(number, operation.review), find, clock))
+            return replace(state, review=github.send_once(lambda: github.create_review(number, operation.review), find))
         case CommentOnFile():
-            send_once(
+            github.send_once(
                 lambda: github.comment_on_file(number, facts.draft.commit, operation.path, operation.body),
                 lambda: operation.note.at in posted_numbers(github.review_comments(number), COMMENT, facts) or None,
-                clock,
             )
         case AmendReview() if review:
             return replace(state, review=github.change_review(number, review.id, operation.body), is_stale=False)
         case FollowUpComment():
-            send_once(
+            github.send_once(
                 lambda: github.create_comment(number, operation.body),
                 lambda: operation.part in posted_numbers(github.comments(number), PART, facts) or None,
-                clock,
             )
         case DismissReview():
             github.dismiss_review(number, operation.review.id, f"Superseded by {review.url if review else ''}")
         case ResolveThread():
             github.resolve_thread(operation.thread.id)
         case ReplyToThread():
-            send_once(
+            github.send_once(
                 lambda: github.reply(number, operation.thread.comment_id, operation.body),
                 lambda: _has_reply(github, operation, facts) or None,
-                clock,
             )
         case MoveWorkItem():
             apply_move(github, operation)
