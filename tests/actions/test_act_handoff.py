@@ -33,7 +33,7 @@ def test_the_action_sets_the_check_and_lists_the_blocking_reasons(bench: Bench, 
     with serving(tmp_path / "sandbox", seed=seed_file(tmp_path, SEED), repository=CONSUMER) as github:
         adapter = GitHub(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
         both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
-        HandoffStore(adapter, 1, SystemClock()).decide(lambda task: decide_patch(task, both, by("human")))
+        HandoffStore(adapter, 1).decide(lambda task: decide_patch(task, both, by("human")))
         workflow = job_with("accord-ci/accord/actions/handoff@v0", STEPS, failing=["blocked"])
         ended = bench.run(workflow, tmp_path / "run", api_url=github.url, token=INSTALLATION_TOKEN)
 

@@ -90,9 +90,7 @@ def test_only_the_ref_of_an_issues_handoff_counts(tmp_path: Path) -> None:
     ) as stage:
         github, plan = stage.adapter(), patch(**OUTPUTS)
         for number in (1, 3):
-            HandoffStore(github, number, stage.clock).decide(
-                lambda task: decide_move(task, "planning", by("planner"), plan)
-            )
+            HandoffStore(github, number).decide(lambda task: decide_move(task, "planning", by("planner"), plan))
         later = github.create_commit("x\n\n{}", github.commit_object(tip(stage, 3)).tree, [tip(stage, 3)])
         github.forward_ref("refs/accord/handoffs/3", later.sha)
         address = address_of("octo/web", "https://github.com")

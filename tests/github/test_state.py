@@ -35,10 +35,9 @@ class Words(StoredDocument[str]):
     """A list of words, shown as the body of issue 1."""
 
     def __init__(self, stage: Stage, clock: ManualClock | None = None) -> None:
-        clock = clock or stage.clock
         access = Access(stage.repository, stage.server.token, stage.server.url)
-        self.github = GitHub(access, clock, lambda *_: None)
-        super().__init__(self.github, "refs/accord/texts/1", "A text.", clock, "the list of #1")
+        self.github = GitHub(access, clock or stage.clock, lambda *_: None)
+        super().__init__(self.github, "refs/accord/texts/1", "A text.", "the list of #1")
 
     def encode(self, value: str) -> str:
         return value

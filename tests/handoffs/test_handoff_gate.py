@@ -126,7 +126,7 @@ def test_a_branch_of_the_same_name_in_a_fork_does_not_pass() -> None:
 
 def test_a_pull_request_that_names_no_single_work_item_does_not_pass() -> None:
     for numbers, says in (([], "no work item"), ([1, 3], "several work items (#1, #3)")):
-        (found,) = gate.judge_pull(None, PULL, numbers, "review", None).reasons  # type: ignore[arg-type]
+        (found,) = gate.judge_pull(None, PULL, numbers, "review").reasons  # type: ignore[arg-type]
         assert (found.code, says in found.message) == ("work-item-unclear", True)
 
 

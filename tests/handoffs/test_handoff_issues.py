@@ -50,7 +50,7 @@ def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def store(stage: Stage, number: int = 1, **more: Any) -> HandoffStore:
-    return HandoffStore(stage.adapter(), number, stage.clock, **more)
+    return HandoffStore(stage.adapter(), number, **more)
 
 
 def to_review(task: dict[str, Any]) -> HandoffDecision:
@@ -98,9 +98,9 @@ def test_a_handoff_is_begun_written_and_read_in_three_requests(stage: Stage) -> 
     assert task["metadata"]["canonicalTaskId"] == "T-00001"
     assert len(task["metadata"]["workflowRuntime"]["actionHistory"]) == 4
     github = stage.adapter()
-    HandoffStore(github, 1, stage.clock).load()
+    HandoffStore(github, 1).load()
     assert (github.requests.read, github.requests.write) == (3, 0)
-    HandoffStore(github, 1, stage.clock).decide(to_review)
+    HandoffStore(github, 1).decide(to_review)
     assert github.requests.write == 0, "what is done is not written again"
 
 
@@ -261,7 +261,7 @@ def test_no_secret_reaches_body_or_commits_and_no_commit_contains_a_mention_or_r
 
 @pytest.mark.slow
 def test_a_token_that_may_not_write_contents_writes_nothing_at_all(stage: Stage) -> None:
-    weak = HandoffStore(stage.adapter(token="reading"), 1, stage.clock)
+    weak = HandoffStore(stage.adapter(token="reading"), 1)
     with pytest.raises(Refused):
         weak.decide(to_implementing)
     assert body(stage) == BODY

@@ -32,7 +32,7 @@ repositories:
 
 def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:
     github = github or stage.adapter()
-    return StateStore(github, pull, "keepalive", github.identity().counts, stage.clock, OperationLog())
+    return StateStore(github, pull, "keepalive", github.identity().counts, OperationLog())
 
 
 def begin(run_id: str) -> Callable[[LoopState], LoopState | None]:

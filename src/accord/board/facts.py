@@ -23,7 +23,7 @@ from accord.board.models import (
     join_overviews,
 )
 from accord.board.work import overview_of_work
-from accord.core.clock import SystemClock, time_of
+from accord.core.clock import time_of
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
 from accord.engine.owner import items_of_result
@@ -155,7 +155,7 @@ def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iter
         notes.append(f"Only the first {MOST_HANDOFFS} of {len(shown)} handoffs of issues were read.")
     for issue in shown[:MOST_HANDOFFS]:
         try:
-            stored = HandoffStore(reader.github, issue.number, SystemClock()).newest()
+            stored = HandoffStore(reader.github, issue.number).newest()
         except (Forbidden, NotThere):
             continue
         except Refused:  # this version cannot read it

@@ -54,7 +54,7 @@ def _changer(
     """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
     if github is None or number is None:
         return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
-    store = HandoffStore(github, number, SystemClock(), redactor(), adopts=adopts)
+    store = HandoffStore(github, number, redactor(), adopts=adopts)
     return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
@@ -88,14 +88,14 @@ def gate(given: _GateArguments) -> int:
     from accord.github.pulls import closing_references
     from accord.handoffs.gate import judge_pull, publish_check
 
-    pull, target, clock, redact = given.pull, given.to, SystemClock(), redactor()
+    pull, target, redact = given.pull, given.to, redactor()
     with posting_to(given) as ((github, repository, *_), policy):
         found = github.pull(pull)
         if found is None:
             message, hint = f"{repository} has no pull request #{pull}.", "Pass an existing one with `--pull`."
             raise BrokenContract.of(Finding("unknown-reference", message, hint=hint))
         numbers = [given.work_item] if given.work_item else closing_references(found)
-        judged = judge_pull(github, found, numbers, target, clock, is_independent=given.independent)
+        judged = judge_pull(github, found, numbers, target, is_independent=given.independent)
         log = OperationLog(given.dry_run)
         shown, is_new = publish_check(github, found, judged, redact, policy, log)
     outcome = "planned" if given.dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
@@ -187,7 +187,7 @@ def check(given: _CheckHandoffArguments) -> int:
             findings = KINDS["handoff"].check(document)
         else:
             with github_for(given) as (github, *_):
-                stored = HandoffStore(github, issue, clock).load()
+                stored = HandoffStore(github, issue).load()
             findings = handoff_findings(read_handoff(stored.value), clock.now())
             task, findings = stored.value, [*findings, *stored.warnings]
     except BrokenContract as broken:

@@ -36,7 +36,6 @@ from accord.cli.output import (
 )
 from accord.cli.sources import AsOfArguments, github_for, read_as_of
 from accord.cli.step import leave_outputs, present, redact
-from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
 from accord.engine.operations import OperationLog
 from accord.engine.trust import check_text, read_refused_labels, require_text
@@ -169,7 +168,7 @@ def show(given: _ShowItemArguments) -> None:
             # `show --format json` is a planner's request, so findings stay out of it
             item |= {"moves": []} if found else {}
             notes = [*(one.text for one in refused), *(one.text for one in found)]
-            handoff = handoff_of(way.github, issue, SystemClock())
+            handoff = handoff_of(way.github, issue)
             leave_outputs(base)
         except BrokenContract as broken:
             is_changed = any(finding.code == "text-changed" for finding in broken.findings)

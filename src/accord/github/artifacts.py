@@ -131,7 +131,7 @@ class ArtifactMethods(Rest):
                 raise _expired_error(artifact) from gone
 
         stored = StoredFile(f'The artifact "{artifact.name}"', place, self._access.api_url)
-        fetch(stored, lambda status, content: _copy_archive(status, content, artifact, file), self._clock)
+        fetch(stored, lambda status, content: _copy_archive(status, content, artifact, file), self.clock)
 
 
 def _copy_archive(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[bytes]) -> str:

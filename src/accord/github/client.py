@@ -102,7 +102,7 @@ class GitHub(
 
     def server_time(self) -> datetime:
         """Return GitHub's clock as of its last response; the local clock before the first."""
-        return self._transport.server_time or self._clock.now()
+        return self._transport.server_time or self.clock.now()
 
     def pause(self, seconds: float, reason: str) -> None:
         """Wait for another program. Raises Stopped where all waits of the run would be longer than allowed."""

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, Literal
 
-from accord.core.clock import Clock, attempts
+from accord.core.clock import attempts
 from accord.core.documents import is_utf8
 from accord.core.errors import Refused
 from accord.core.frozen import Frozen
@@ -169,7 +169,7 @@ def deliver_commit(
             return _push(git, remote, replace(upload, reason=reason), branch, expected)
         except Refused as refused:
             raise Refused(f"{refused.message} Over the API: {reason}", hint=refused.hint) from refused
-    if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha, remote.clock):
+    if not _move_branch(github, f"refs/heads/{branch}", expected, commit.sha):
         return None
     return DeliveredCommit(commit.sha, "api", commit.is_verified, upload.requests)
 
@@ -191,10 +191,10 @@ def _create_commit(github: GitHub, git: Git, upload: Upload) -> Commit | None:
     return github.send_until_answered(partial(github.create_commit, facts.message, tree, facts.parents))
 
 
-def _move_branch(github: GitHub, ref: str, expected: str, commit: str, clock: Clock) -> bool:
+def _move_branch(github: GitHub, ref: str, expected: str, commit: str) -> bool:
     """Point a branch to the commit; False if the branch is elsewhere by now. Raises Refused."""
     reason = ""
-    for _ in attempts(clock, _REF_PAUSES_SECONDS):
+    for _ in attempts(github.clock, _REF_PAUSES_SECONDS):
         try:
             if expected:
                 github.forward_ref(ref, commit)

@@ -54,7 +54,7 @@ class Server:
             raise NoToken("No GitHub token found.", hint=hint)
         if not _TOKEN.fullmatch(access.token):
             raise NoToken("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
-        self._access, self._clock, self._root = access, clock, self._root_of(access)
+        self.clock, self._access, self._root = clock, access, self._root_of(access)
         self._transport = Transport(access, clock, tell_wait, pacer or Pacer())
 
     def _root_of(self, _: Access) -> str:
@@ -78,7 +78,7 @@ class Server:
         Raises Stopped after four lost answers; the next run looks first as well.
         """
         problem = ""
-        for attempt in attempts(self._clock, doubling_pauses(FIRST_PAUSE_SECONDS, TRIES)):
+        for attempt in attempts(self.clock, doubling_pauses(FIRST_PAUSE_SECONDS, TRIES)):
             if attempt:
                 found = find()
                 if found is not None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from accord.core.clock import Clock, attempts
+from accord.core.clock import attempts
 from accord.core.errors import Stopped
 from accord.core.frozen import Frozen
 from accord.github.git_data import Commit, GitDataMethods
@@ -98,8 +98,8 @@ class StoredDocument(ABC, Generic[Value]):
     commits.
     """
 
-    def __init__(self, github: GitDataMethods, ref: str, readme: str, clock: Clock, name: str) -> None:
-        self.ref, self.clock, self.name = ref, clock, name
+    def __init__(self, github: GitDataMethods, ref: str, readme: str, name: str) -> None:
+        self.ref, self.name = ref, name
         self._github, self._chain = github, CommitChain(github, ref, readme)
 
     @abstractmethod
@@ -134,7 +134,7 @@ class StoredDocument(ABC, Generic[Value]):
         Stopped when other writers were faster every time.
         """
         current = known
-        for attempt in attempts(self.clock, [PAUSE_SECONDS] * (TRIES - 1)):
+        for attempt in attempts(self._github.clock, [PAUSE_SECONDS] * (TRIES - 1)):
             if attempt:
                 current = self.newest() or replace(current, link=None)  # the ref was deleted meanwhile
             wanted = decide(current.value)

@@ -104,7 +104,7 @@ class WorkflowMethods(Rest):
 
         log = StoredFile("The log", place, self._access.api_url)
         try:
-            return read_end(log, MOST_LOG_BYTES, self._clock).decode("utf-8", "replace")
+            return read_end(log, MOST_LOG_BYTES, self.clock).decode("utf-8", "replace")
         except NotThere:
             return ""
 

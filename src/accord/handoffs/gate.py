@@ -61,7 +61,7 @@ class GateVerdict(Frozen):
 
 
 def judge_pull(
-    github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock, *, is_independent: bool = False
+    github: GitHub, pull: Pull, numbers: Sequence[int], target: str, *, is_independent: bool = False
 ) -> GateVerdict:
     """Read the handoff and judge it; ``numbers`` are the work items that the pull request closes."""
     if len(numbers) != 1:
@@ -70,10 +70,10 @@ def judge_pull(
         hint = "Add `Closes #N` for one to its body, or pass `--work-item N`."
         return GateVerdict(target, "", (Finding("work-item-unclear", f"#{pull.number} names {says}.", hint=hint),))
     try:
-        stored = HandoffStore(github, numbers[0], clock).load()
+        stored = HandoffStore(github, numbers[0]).load()
     except BrokenContract as broken:
         return GateVerdict(target, "", broken.findings)
-    return judge(stored, pull, numbers[0], target, clock.now(), is_independent=is_independent)
+    return judge(stored, pull, numbers[0], target, github.clock.now(), is_independent=is_independent)
 
 
 def judge(

@@ -129,11 +129,9 @@ class LoadedHandoff(Stored[Task]):
 class HandoffStore(StoredDocument[Task]):
     """The stored handoff of a work item. ``adopts``: the caller trusts a block that no ref confirms."""
 
-    def __init__(
-        self, github: GitHub, number: int, clock: Clock, secrets: Redactor | None = None, *, adopts: bool = False
-    ) -> None:
+    def __init__(self, github: GitHub, number: int, secrets: Redactor | None = None, *, adopts: bool = False) -> None:
         ref, name = f"refs/accord/handoffs/{number}", f"the handoff of #{number}"
-        super().__init__(github, ref, README, clock, name)
+        super().__init__(github, ref, README, name)
         self.github, self.number, self.adopts = github, number, adopts
         self.secrets = secrets or Redactor()
 

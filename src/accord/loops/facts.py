@@ -99,7 +99,7 @@ class LoopContext(Frozen):
     def store(self, loop: LoopName) -> StateStore:
         """Return the store of a loop's state."""
         if loop not in self.stores:
-            self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.clock, self.log)
+            self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.log)
         return self.stores[loop]
 
     def with_notice(self, state: LoopState, decision: LoopDecision, problem: str = "") -> LoopState:

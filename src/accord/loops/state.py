@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from accord.core.clock import Clock, attempts
+from accord.core.clock import attempts
 from accord.core.errors import Refused
 from accord.github.client import GitHub
 from accord.github.comments import Comment, show_comment
@@ -73,9 +73,9 @@ class StateStore(StoredDocument[LoopState]):
     """
 
     def __init__(
-        self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock, log: OperationLog
+        self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], log: OperationLog
     ) -> None:
-        super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")
+        super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, f"the state of {loop} on #{pull}")
         self.github, self.pull, self.loop, self.is_ours, self.log = github, pull, loop, is_ours, log
         self.comments: tuple[Comment, ...] | None = None
         self.own_comments: tuple[Comment, ...] = ()
@@ -130,7 +130,7 @@ class StateStore(StoredDocument[LoopState]):
         show = partial(show_comment, self.github, self.pull, body, find=self._our_comments, is_ours=self.is_ours)
         known = self._our_comments() if self.comments is None else self.comments
         pauses = (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if state.revision > 1 and not known else ()
-        for _ in attempts(self.clock, pauses):  # the first writer gets time to create it
+        for _ in attempts(self.github.clock, pauses):  # the first writer gets time to create it
             if known := known or self._our_comments():
                 break
         shown = show(known)

@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.core.clock import Clock
 from accord.core.errors import AccordError
 from accord.core.frozen import Frozen
 from accord.core.numbers import issue_number
@@ -78,14 +77,14 @@ def packages_with_links(packages: list[dict[str, Any]], mission: Mission, root: 
     return found
 
 
-def handoff_of(github: GitHub, issue: Issue, clock: Clock) -> LinkedDocument | None:
+def handoff_of(github: GitHub, issue: Issue) -> LinkedDocument | None:
     """Return the handoff of an issue; None without a block in its body, or where it cannot be read."""
     from accord.handoffs.store import HandoffStore, read_block
 
     if read_block(issue.body) is None:
         return None
     try:
-        task = HandoffStore(github, issue.number, clock).load().value
+        task = HandoffStore(github, issue.number).load().value
     except AccordError:
         return None
     name = f"#{issue.number}"
