@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from functools import partial
 from typing import Any, Literal
 
 from accord.core.clock import attempts
@@ -182,13 +181,13 @@ def _push(git: Git, remote: Remote, upload: Upload, branch: str, expected: str) 
 def _create_commit(github: GitHub, git: Git, upload: Upload) -> Commit | None:
     for blob in upload.blobs:
         (content,) = git.contents([blob])
-        github.send_until_answered(partial(github.create_blob, content or b""))
+        github.create_blob(content or b"")
     facts, tree = upload.facts, upload.facts.base_tree
     for changes in upload.trees:
-        tree = github.send_until_answered(partial(github.create_tree, changes, tree))
+        tree = github.create_tree(changes, tree)
     if tree != facts.tree:
         return None
-    return github.send_until_answered(partial(github.create_commit, facts.message, tree, facts.parents))
+    return github.create_commit(facts.message, tree, facts.parents)
 
 
 def _move_branch(github: GitHub, ref: str, expected: str, commit: str) -> bool:

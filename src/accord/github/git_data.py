@@ -113,9 +113,9 @@ class GitDataMethods(Rest):
         return answer.read(lambda commits: str(commits[0]["sha"]) if commits else None)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
-        """Create a commit that no ref names yet, so that repeating it does no harm. GitHub signs those of bots."""
+        """Create a commit that no ref names yet; sent again when its answer is lost. GitHub signs those of bots."""
         content = {"message": message, "tree": tree, "parents": list(parents)}
-        return self._call("POST", "/git/commits", body=content).read(_commit)
+        return self.send_until_answered(lambda: self._call("POST", "/git/commits", body=content).read(_commit))
 
     def tree(self, sha: str, *, recursive: bool = False) -> Tree:
         """Read the tree of a commit, or one by its own sha; ``recursive`` includes the content of folders.
@@ -165,13 +165,11 @@ class GitDataMethods(Rest):
         return content
 
     def create_blob(self, content: bytes) -> str:
-        """Create a blob; return its id. POST …/git/blobs, which does no harm twice."""
-        body = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
-        answer = self._call("POST", "/git/blobs", body=body)
-        return answer.read(lambda data: str(data["sha"]))
+        """Create a blob; return its id. POST …/git/blobs, sent again when its answer is lost."""
+        return self._create_object("/git/blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
 
     def create_tree(self, changes: Mapping[str, TreeChange], base: str = "") -> str:
-        """Create a tree from changes over a base, in their order; return its id. POST …/git/trees, harmless twice."""
+        """Create a tree from changes over a base, in their order; return its id. POST …/git/trees, as for a blob."""
         entries = list[dict[str, Any]]()
         for path, change in changes.items():
             if isinstance(change, StoredObject):
@@ -182,8 +180,10 @@ class GitDataMethods(Rest):
             else:
                 entries.append({"path": path, "type": "blob", "mode": change[0], "content": change[1]})
         content = {"tree": entries, **({"base_tree": base} if base else {})}
-        answer = self._call("POST", "/git/trees", body=content)
-        return answer.read(lambda data: str(data["sha"]))
+        return self._create_object("/git/trees", content)
+
+    def _create_object(self, path: str, body: dict[str, Any]) -> str:
+        return self.send_until_answered(lambda: self._call("POST", path, body=body).read(lambda data: str(data["sha"])))
 
 
 def _path(name: str) -> str:

@@ -63,9 +63,9 @@ class CommitChain:
         github, message = self._github, f"{title}, by {self._writer}\n\n{text}"
         files = {"README.md": ("100644", self._readme)}
         try:
-            tree = last.tree if last else github.send_until_answered(lambda: github.create_tree(files))
+            tree = last.tree if last else github.create_tree(files)
             parents = [last.sha] if last else []
-            commit = github.send_until_answered(lambda: github.create_commit(message, tree, parents))
+            commit = github.create_commit(message, tree, parents)
         except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
             return None
         try:

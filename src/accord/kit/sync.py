@@ -227,10 +227,10 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal)
         for file in plan.changes
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
-    tree = github.send_until_answered(lambda: github.create_tree(changes, consumer.tree))
+    tree = github.create_tree(changes, consumer.tree)
     words = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n\n"
     message = with_tree(words, tree)
-    commit = github.send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]))
+    commit = github.create_commit(message, tree, [consumer.commit])
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
         return DeliveredCommit(commit.sha, "api", commit.is_verified, requests=3)
