@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from accord.core.frozen import Frozen
+from accord.core.frozen import Frozen, json_field
 
 Kept = TypeVar("Kept")
 
@@ -98,3 +98,37 @@ def test_a_subclass_adds_fields_and_compares_as_itself() -> None:
 def test_an_instance_is_checked() -> None:
     with pytest.raises(ValueError, match="-1"):
         Checked(-1)
+
+
+class Mirror(Frozen):
+    number: int = json_field()
+    url: str = json_field("html_url")
+    branch: str = json_field("head.ref")
+    author: str = json_field("user.login", empty="")
+    blockers: int | None = json_field("summary.total", empty=None)
+    labels: tuple[str, ...] = json_field(read=tuple, default=("none",))
+    note: str = "not from JSON"
+
+
+WHOLE = {"number": 1, "html_url": "u", "head": {"ref": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, Mirror(1, "u", "b", "", None)),
+        ({"user": None, "summary": {"total": None}, "labels": None}, Mirror(1, "u", "b", "", None)),
+        ({"user": {"login": "ada"}, "summary": {"total": 0}}, Mirror(1, "u", "b", "ada", 0)),
+        ({"labels": ["x"], "note": "unread", "html_url": None}, Mirror(1, None, "b", "", None, ("x",))),  # type: ignore[arg-type]
+    ],
+)
+def test_fields_are_read_from_json_by_their_paths(more: dict[str, Any], expected: Mirror) -> None:
+    assert Mirror.from_json(WHOLE | more) == expected
+
+
+@pytest.mark.parametrize(
+    "odd", [{}, [], {**WHOLE, "head": None}, {**WHOLE, "head": {}}, {**WHOLE, "user": "ada"}, {**WHOLE, "labels": 3}]
+)
+def test_json_without_a_required_value_or_of_another_form_is_an_error_of_its_reader(odd: Any) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        Mirror.from_json(odd)
