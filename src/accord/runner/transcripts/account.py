@@ -1,4 +1,4 @@
-"""One run according to its transcript, the same for every agent, and the builder by which readers of formats fill it.
+"""One run according to its transcript, the same for every agent, and the reader that the formats have in common.
 
 It needs constant memory: lists keep their last entries, texts their first or last characters.
 """
@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from accord.runner.transcripts.lines import cut, is_shallow
 from accord.text.markdown import without_middle
@@ -109,18 +109,39 @@ def bounded_message(text: str) -> str:
     return without_middle(text, MAX_MESSAGE_CHARS // 2, MAX_MESSAGE_CHARS // 2)
 
 
-class AccountBuilder:
-    """Takes what a transcript tells, event by event."""
+class TranscriptReader(ABC):
+    """Reads the events of one format into an account.
 
-    def __init__(self, agent: str, codec: str) -> None:
+    ``exits`` are causes and ``statuses`` those of HTTP, by exit code. ``session_totals`` are numbers of the whole
+    conversation after it was resumed. With ``ends_with_result`` the last message is the structured result, and with
+    ``fails_on_stderr`` stderr may end with the document of a failure.
+    """
+
+    codec: ClassVar[str]
+    exits: ClassVar[Mapping[int, str]] = {}
+    statuses: ClassVar[Mapping[int, int]] = {}
+    session_totals: ClassVar[tuple[str, ...]] = ()
+    ends_with_result: ClassVar[bool] = False
+    fails_on_stderr: ClassVar[bool] = False
+
+    def __init__(self, agent: str) -> None:
         self._commands = deque[AgentCommand](maxlen=MAX_COMMANDS)
-        self.account = Account(agent, commands=self._commands, codec=codec)
+        self.account = Account(agent, commands=self._commands, codec=self.codec)
         self._command_count = self._failed_commands = self._unsandboxed = self._failed_changes = self._unread = 0
         self._files: dict[str, FileChange] = {}
         self._trouble: AgentError | None = None
         self._failure: AgentError | None = None
         self._denied: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
+
+    @staticmethod
+    @abstractmethod
+    def is_event(event: dict[str, Any]) -> bool:
+        """Return whether an object is an event of the format."""
+
+    @abstractmethod
+    def take(self, event: dict[str, Any], line: bytes) -> None:
+        """Take the next event, and its line."""
 
     def start(self, model: str = "", session: str = "") -> None:
         """Note that the CLI or a turn started: only a later terminal event says how the run ends."""
@@ -230,17 +251,3 @@ class AccountBuilder:
             yield f"{count} too long to be read."
         if self.account.ending == "success" and not self.account.final_message.strip() and not self._unread:
             yield NO_MESSAGE
-
-
-class TranscriptReader(ABC):
-    """Reads the events of one format into an account."""
-
-    def __init__(self, account: AccountBuilder) -> None:
-        self.account = account
-
-    @abstractmethod
-    def take(self, event: dict[str, Any], line: bytes) -> None:
-        """Take the next event, and its line."""
-
-    def finish(self) -> None:  # noqa: B027 (a format may end without more)
-        """Take the end of the transcript."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from accord.runner.transcripts.account import AccountBuilder, AgentError, FileChange, Todo, TranscriptReader, Usage
+from accord.runner.transcripts.account import Account, AgentError, FileChange, Todo, TranscriptReader, Usage
 from accord.runner.transcripts.lines import (
     cut,
     evidence_line,
@@ -40,32 +40,35 @@ _MOST_KEPT = 4_000
 _MOST_NAMED = 10
 
 
-def is_claude(event: dict[str, Any]) -> bool:
-    """Return whether an object is an event of Claude Code."""
-    kind = text_of(event, "type")
-    if kind == "result":
-        return "is_error" in event or "subtype" in event
-    if kind in {"assistant", "user"}:
-        return isinstance(event.get("message"), dict)
-    return kind == "stream_event" or (kind == "system" and "subtype" in event)
-
-
 class ClaudeReader(TranscriptReader):
-    """Adds events to an account; it keeps running tools, tasks by number, and the class of the last error.
+    """Reads the events of Claude Code; it keeps running tools, tasks by number, and the class of the last error.
 
     A background task is not a task of the to-do list. It is unended while it runs in the background, and if something
     other than the agent stopped it; its events are those of the Agent SDK: ``task_started``, ``task_updated`` and
     ``task_notification``.
     """
 
-    def __init__(self, account: AccountBuilder) -> None:
-        super().__init__(account)
+    codec = "claude"
+    session_totals = ("cost_usd",)
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(agent)
         self._pending: dict[str, tuple[str, dict[str, Any]]] = {}
         self._tasks: dict[str, Todo] = {}
         self._background: dict[str, str] = {}
         self._unended: dict[str, None] = {}
         self._error = ""
         self._wants_result = False
+
+    @staticmethod
+    def is_event(event: dict[str, Any]) -> bool:
+        """Return whether an object is an event of Claude Code."""
+        kind = text_of(event, "type")
+        if kind == "result":
+            return "is_error" in event or "subtype" in event
+        if kind in {"assistant", "user"}:
+            return isinstance(event.get("message"), dict)
+        return kind == "stream_event" or (kind == "system" and "subtype" in event)
 
     def take(self, event: dict[str, Any], line: bytes) -> None:
         """Take the next event, and its line."""
@@ -77,32 +80,33 @@ class ClaudeReader(TranscriptReader):
             case "result":
                 self._take_result(event, line)
             case "stream_event":
-                self.account.work()
+                self.work()
             case _:
                 self._take_system(event, line)
 
-    def finish(self) -> None:
-        """Take the end of the transcript: name the background tasks that did not end."""
+    def finish(self) -> Account:
+        """Return the account at the end of the transcript: name the background tasks that did not end."""
         names = list(dict.fromkeys(self._background[number] for number in self._unended))
         if names:
             more = f", and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            self.account.warn(
+            self.warn(
                 f"The agent's background tasks were stopped or did not end: {', '.join(names[:_MOST_NAMED])}{more}. "
                 "Their work may be missing. Tell the agent to wait for them."
             )
+        return super().finish()
 
     def _take_system(self, event: dict[str, Any], line: bytes) -> None:
         if event.get("subtype") == "init":
             tools = event.get("tools")
             self._wants_result = isinstance(tools, list) and "StructuredOutput" in tools
-            self.account.start(text_of(event, "model"), text_of(event, "session_id"))
+            self.start(text_of(event, "model"), text_of(event, "session_id"))
         elif event.get("subtype") == "api_retry":
             kind, status = text_of(event, "error"), status_of(event, "error_status")
             kind = UNANSWERED if kind == "unknown" and status is None else kind
             delay = number_of(event, "retry_delay_ms")
             backoff = bounded_delay(delay / 1000) if delay is not None else None
             error = AgentError("", status=status, kind=kind, backoff_seconds=backoff, line=evidence_line(line))
-            self.account.report_trouble(error)
+            self.report_trouble(error)
         elif text_of(event, "task_id"):
             self._take_background(event, object_of(event, "patch"))
 
@@ -122,7 +126,7 @@ class ClaudeReader(TranscriptReader):
             self._error = error
             return
         self._error = ""
-        self.account.work()
+        self.work()
         for part in objects_of(message, "content"):
             name = text_of(part, "name")
             if name in _STOPPERS:  # the agent itself stops a background task, such as a server
@@ -135,7 +139,7 @@ class ClaudeReader(TranscriptReader):
     def _take_user(self, event: dict[str, Any]) -> None:
         for part in objects_of(object_of(event, "message"), "content"):
             if part.get("type") == "tool_result":
-                self.account.work()
+                self.work()
                 name, given = self._pending.pop(text_of(part, "tool_use_id"), ("", {}))
                 if name == "Bash":
                     self._add_command(text_of(given, "command"), part, object_of(event, "tool_use_result"))
@@ -147,20 +151,18 @@ class ClaudeReader(TranscriptReader):
         is_interrupted = result.get("interrupted") is True
         is_failed = part.get("is_error") is True or is_interrupted
         code = _EXIT_CODE.match(output) if is_failed and not is_interrupted else None
-        self.account.add_command(
-            command, int(code[1]) if code else None if is_failed else 0, output, is_failed=is_failed
-        )
+        self.add_command(command, int(code[1]) if code else None if is_failed else 0, output, is_failed=is_failed)
 
     def _take_tool(self, name: str, given: dict[str, Any], result: dict[str, Any]) -> None:
         if name in _WRITERS:
             path = text_of(given, "file_path") or text_of(given, "notebook_path")
-            self.account.add_files([FileChange(path, "add" if result.get("type") == "create" else "update")])
+            self.add_files([FileChange(path, "add" if result.get("type") == "create" else "update")])
         elif name == "TodoWrite":
             todos = objects_of(given, "todos")
-            self.account.set_todos(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos)
+            self.set_todos(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos)
         else:
             self._update_tasks(given, object_of(result, "task"))
-            self.account.set_todos(self._tasks.values())
+            self.set_todos(self._tasks.values())
 
     def _update_tasks(self, given: dict[str, Any], created: dict[str, Any]) -> None:
         number = text_of(created, "id") or text_of(given, "taskId")
@@ -175,18 +177,18 @@ class ClaudeReader(TranscriptReader):
     def _take_result(self, event: dict[str, Any], line: bytes) -> None:
         models = object_of(event, "modelUsage")
         written = {name: integer_of(object_of(models, name), "outputTokens") or 0 for name in models}
-        self.account.set_usage(_usage(event), written)
+        self.set_usage(_usage(event), written)
         for denial in objects_of(event, "permission_denials"):
-            self.account.deny(text_of(denial, "tool_name") or "a tool")
+            self.deny(text_of(denial, "tool_name") or "a tool")
         if event.get("is_error") is not False or text_of(event, "subtype") not in {"", "success"}:
-            self.account.fail(_error(event, self._error, line))
+            self.fail(_error(event, self._error, line))
             return
         structured = event.get("structured_output")
         if self._wants_result and structured is None:
-            self.account.warn(NO_STRUCTURED_RESULT)
+            self.warn(NO_STRUCTURED_RESULT)
         if event.get("stop_reason") == "max_tokens":
-            self.account.warn("The message was cut at the limit of output tokens.")
-        self.account.succeed(text_of(event, "result"), structured)
+            self.warn("The message was cut at the limit of output tokens.")
+        self.succeed(text_of(event, "result"), structured)
 
 
 def _essential_input(given: dict[str, Any]) -> dict[str, Any]:

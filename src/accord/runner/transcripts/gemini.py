@@ -7,9 +7,10 @@ stdout empty, and the document with the error is at the end of stderr.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from accord.runner.transcripts.account import AccountBuilder, FileChange, Todo, TranscriptReader, Usage
+from accord.runner.transcripts.account import Account, FileChange, Todo, TranscriptReader, Usage
 from accord.runner.transcripts.lines import cut, integer_of, object_of, objects_of, status_of, text_of
 from accord.runner.transcripts.wording import error_from
 
@@ -34,29 +35,38 @@ _TRUNCATED = re.compile(r"\btruncated\b.{0,80}\btoken|MAX_TOKENS", re.IGNORECASE
 _CUT = "The message was cut at the limit of output tokens."
 
 
-def is_gemini(event: dict[str, Any]) -> bool:
-    """Return whether an object is an event of Gemini CLI, or the document of ``json`` mode."""
-    if "type" in event:
-        return _FIELDS.get(text_of(event, "type")) in event
-    has_answer = isinstance(event.get("response"), str) and isinstance(event.get("stats"), dict)
-    return has_answer or ("session_id" in event and isinstance(event.get("error"), dict))
-
-
 class GeminiReader(TranscriptReader):
-    """Adds events to an account; it keeps pieces of the message, running tools, and the last reported error."""
+    """Reads the events of Gemini CLI; it keeps pieces of the message, running tools, and the last reported error."""
 
-    def __init__(self, account: AccountBuilder) -> None:
-        super().__init__(account)
+    codec = "gemini"
+    exits: ClassVar[Mapping[int, str]] = {
+        41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings",
+    }  # fmt: skip
+    statuses: ClassVar[Mapping[int, int]] = {
+        status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)
+    }
+    fails_on_stderr = True
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(agent)
         self._pieces: list[str] = []
         self._length = 0
         self._pending: dict[str, tuple[str, dict[str, str]]] = {}
         self._reported = ""
 
+    @staticmethod
+    def is_event(event: dict[str, Any]) -> bool:
+        """Return whether an object is an event of Gemini CLI, or the document of ``json`` mode."""
+        if "type" in event:
+            return _FIELDS.get(text_of(event, "type")) in event
+        has_answer = isinstance(event.get("response"), str) and isinstance(event.get("stats"), dict)
+        return has_answer or ("session_id" in event and isinstance(event.get("error"), dict))
+
     def take(self, event: dict[str, Any], line: bytes) -> None:
         """Take the next event, and its line."""
         match event.get("type"):
             case "message" if event.get("role") == "assistant":
-                self.account.work()
+                self.work()
                 if event.get("delta") is not True:
                     self._pieces, self._length = [], 0
                 self._reported = ""
@@ -70,17 +80,21 @@ class GeminiReader(TranscriptReader):
             case "error":
                 self._take_error(text_of(event, "message"), text_of(event, "severity"), line)
             case "result":
-                self.finish()
+                self._end_message()
                 self._take_result(event, line)
             case "init":
-                self.account.start(text_of(event, "model"), text_of(event, "session_id"))
+                self.start(text_of(event, "model"), text_of(event, "session_id"))
             case None:
                 self._take_document(event)
 
-    def finish(self) -> None:
-        """Take the end of the transcript."""
+    def finish(self) -> Account:
+        """Return the account at the end of the transcript."""
+        self._end_message()
+        return super().finish()
+
+    def _end_message(self) -> None:
         if self._pieces:
-            self.account.set_message(without_repeats(self._pieces))
+            self.set_message(without_repeats(self._pieces))
             self._pieces, self._length = [], 0
 
     def _forget_message(self) -> None:
@@ -88,70 +102,68 @@ class GeminiReader(TranscriptReader):
 
     def _take_tool_use(self, name: str, given: dict[str, Any], event: dict[str, Any]) -> None:
         self._forget_message()
-        self.account.set_message("")
+        self.set_message("")
         if name == "write_todos":
             todos = objects_of(given, "todos")
-            self.account.set_todos(
-                Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos
-            )
+            self.set_todos(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos)
         if name in _WAITED_FOR and len(self._pending) < _MOST_PENDING:
             kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
             self._pending[text_of(event, "tool_id")] = (name, kept)
 
     def _take_tool_result(self, event: dict[str, Any]) -> None:
         self._forget_message()
-        self.account.work()
+        self.work()
         name, given = self._pending.pop(text_of(event, "tool_id"), ("", {}))
         is_failed = event.get("status") != "success"
         if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
-            self.account.deny(name)
+            self.deny(name)
         elif name == "run_shell_command":
             output = text_of(event, "output")
             code = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
             exit_code = int(code[1]) if code else None if is_failed else 0
-            self.account.add_command(given["command"], exit_code, output, is_failed=is_failed or bool(exit_code))
+            self.add_command(given["command"], exit_code, output, is_failed=is_failed or bool(exit_code))
         elif name in _WRITERS:
-            self.account.add_files([FileChange(given["file_path"], _WRITERS[name])], is_failed=is_failed)
+            self.add_files([FileChange(given["file_path"], _WRITERS[name])], is_failed=is_failed)
 
     def _take_error(self, message: str, severity: str, line: bytes) -> None:
         if severity == "error":
             self._reported = message
-            self.finish()
-            self.account.report_trouble(error_from(message, line))
+            self._end_message()
+            self.report_trouble(error_from(message, line))
         elif _TRUNCATED.search(message[:_MOST_KEPT]):
-            self.account.warn(_CUT)
+            self.warn(_CUT)
         else:
-            self.account.warn(f"The agent's CLI warned: {cut(message, 300)}")
+            self.warn(f"The agent's CLI warned: {cut(message, 300)}")
 
     def _take_result(self, event: dict[str, Any], line: bytes) -> None:
         stats = object_of(event, "stats")
         models = object_of(stats, "models")
         usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
         written = {name: integer_of(object_of(models, name), "output_tokens") or 0 for name in models}
-        self.account.set_usage(usage, written)
+        self.set_usage(usage, written)
         if event.get("status") == "success" and self._reported:
-            self.account.fail(error_from(self._reported, line))
+            self.fail(error_from(self._reported, line))
         elif event.get("status") == "success":
             self._succeed(event)
         elif error := object_of(event, "error"):
             kind, message = text_of(error, "type"), text_of(error, "message")
             inner = _API_ERROR.fullmatch(message)
             kind = "" if kind == "unknown" else kind
-            self.account.fail(error_from(inner[1] if inner else message, line, kind=kind))
+            self.fail(error_from(inner[1] if inner else message, line, kind=kind))
         else:
-            self.account.fail(error_from(self._reported, line, kind=INVALID_STREAM))
+            self.fail(error_from(self._reported, line, kind=INVALID_STREAM))
 
     def _take_document(self, document: dict[str, Any]) -> None:
-        self.account.start()
+        self.start()
         error = object_of(document, "error")
         models = object_of(object_of(document, "stats"), "models")
         if tokens := {name: object_of(object_of(models, name), "tokens") for name in models}:
             spent = (sum(integer_of(of, key) or 0 for of in tokens.values()) for key in ("prompt", "candidates"))
             written = {name: integer_of(of, "candidates") or 0 for name, of in tokens.items()}
-            self.account.set_usage(Usage(*spent), written)
+            self.set_usage(Usage(*spent), written)
         if error:
             status, message = status_of(error, "code"), text_of(error, "message")
-            self.account.fail(error_from(message, f'"code": {status}, "message": {message}', status=status))
+            self.fail(error_from(message, f'"code": {status}, "message": {message}', status=status))
         else:
             self._succeed(document, text_of(document, "response"))
 
@@ -159,8 +171,8 @@ class GeminiReader(TranscriptReader):
         """End with a success; a result or its statistics may name the limit of output tokens as the reason."""
         holders, keys = (result, object_of(result, "stats")), ("finish_reason", "finishReason", "stop_reason")
         if "MAX_TOKENS" in {text_of(holder, key).upper() for holder in holders for key in keys}:
-            self.account.warn(_CUT)
-        self.account.succeed(message)
+            self.warn(_CUT)
+        self.succeed(message)
 
 
 def without_repeats(pieces: list[str]) -> str:
