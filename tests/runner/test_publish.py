@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.clocks import ManualClock
 from support.stage import START
-from support.workshop import Agent, Killed, Workshop, git, killed_after
+from support.workshop import TOKEN, Agent, Killed, Workshop, git, killed_after, publication_of
 
 from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
 
 pytestmark = pytest.mark.slow
-TOKEN = "accord0123456789"
 RECEIVE = r"git-receive-pack$"
 
 
@@ -43,8 +42,7 @@ class Interrupted(ManualClock):
 
 
 def publication(agent: Agent, **changed: Any) -> Publication:
-    work = Publication(agent.patch(), "refs/heads/feature", agent.base, TOKEN, "feat: do the work", "Did it.")
-    return replace(work, **changed)
+    return publication_of(agent.patch(), agent.base, **changed)
 
 
 def publish_new(
@@ -180,7 +178,7 @@ def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(
     work = publication(agent, pr_ref="agents/new", base_ref=base_ref, author="Robo <robo@example.org>")
     published = publish_patch(workshop.remote(), work)
     assert published == Published(workshop.tip("agents/new"), 1)
-    assert fetched(agent, "log", "-1", "--format=%an <%ae>", "origin/agents/new") == work.author
+    assert fetched(agent, "log", "-1", "--format=%an <%ae>", "origin/agents/new") == work.options.author
     workshop.person_commits("mine.txt", "mine\n", branch="agents/new")
     assert publish_patch(workshop.remote(), work) == published
     assert fetched(agent, "rev-parse", f"{published.commit_sha}^") == agent.base

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from support.conflicts import KINDS, Prepared, add_files, edit, prepare, write
 from support.stage import Stage
-from support.workshop import Agent, Workshop, git
+from support.workshop import Agent, Workshop, git, publication_of
 
 from accord.engine.operations import OperationLog
-from accord.runner.publish import ConflictBranch, Publication, Published, publish_patch
+from accord.runner.publish import ConflictBranch, Published, publish_patch
 from accord_sandbox.faults import Fault
 
 pytestmark = pytest.mark.slow
-TOKEN = "accord0123456789"
 BESIDE = "accord/conflict-23456789"
 
 
@@ -33,8 +32,7 @@ def conflicting(agent: Agent, name: str = "edit-edit") -> Prepared:
 
 
 def publish(workshop: Workshop, agents: Prepared, **changed: Any) -> Published:
-    work = Publication(agents.patch, "refs/heads/feature", agents.base, TOKEN, "feat: do the work", "Did it.")
-    return publish_patch(workshop.remote(), replace(work, **changed))
+    return publish_patch(workshop.remote(), publication_of(agents.patch, agents.base, **changed))
 
 
 def fetched(agent: Agent, *arguments: str) -> str:

@@ -16,8 +16,12 @@ from support.implementations import clone
 from support.stage import Stage, staged
 from support.trees import commit, difference_of, git
 
-from accord.core.clock import Clock
+from accord.core.clock import Clock, SystemClock
 from accord.git.branches import Remote
+from accord.runner.outputs import FinishOptions
+from accord.runner.publish import Publication
+from accord.text.posting import PostingPolicy
+from accord.text.redaction import Redactor
 
 SEED = """
 tokens:
@@ -38,6 +42,16 @@ repositories:
   issues:
   - {title: The work, head: feature, body: "- [ ] Add the thing\\n- [ ] Test it\\n"}
 """
+
+TOKEN = "accord0123456789"
+
+
+def publication_of(patch: bytes, base: str, /, **changed: Any) -> Publication:
+    """Return the publication of a patch for ``feature``; ``changed`` are fields of it or of its options."""
+    of_options = {name: changed.pop(name) for name in [*changed] if name in FinishOptions.__dataclass_fields__}
+    options = FinishOptions("accord/sandbox", Redactor(), PostingPolicy(), SystemClock(), {})
+    work = Publication(patch, "refs/heads/feature", base, TOKEN, "feat: do the work", options, "Did it.")
+    return replace(work, options=replace(options, **of_options), **changed)
 
 
 @dataclass

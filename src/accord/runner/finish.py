@@ -245,16 +245,11 @@ class _FinishedRun(Frozen):
             record.base_sha,
             run_token(options.repository, digest),
             safe_line(f"{subject} ({turn})" if turn else subject, options.redact, options.policy, _SUBJECT_CHARS),
+            options,
             sanitise_plain(words, secrets=options.redact, policy=options.policy).text,
             context.base_ref or (pull.base_branch if pull else ""),
-            options.author,
-            options.lender,
-            options.allows_steering,
-            options.limits,
             record.merged,
             record.pushed.get(f"origin/{short_name(context.pr_ref)}", ""),
-            options.log,
-            options.redact,
         )
 
 

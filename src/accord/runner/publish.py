@@ -10,7 +10,6 @@ import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from pathlib import Path
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry import shipped_registry
@@ -19,7 +18,7 @@ from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding
 from accord.core.frozen import Frozen
-from accord.engine.operations import OperationLog, failed_unless
+from accord.engine.operations import failed_unless
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     MERGED_TRAILER,
@@ -39,7 +38,7 @@ from accord.git.branches import (
 )
 from accord.git.configuration import prefix_at
 from accord.git.conflicts import commit_on_own_base, conflict_branch, newest_of, own_paths, patch_since
-from accord.git.leaving_out import DEFAULT_LIMITS, ChangeLimits, size_findings
+from accord.git.leaving_out import size_findings
 from accord.git.patch_text import header_names, marker_findings
 from accord.git.patches import Change, PatchConflict, changes_between, filtered_findings, paths_with_new_markers
 from accord.git.paths import escaping_links, some_of
@@ -51,6 +50,7 @@ from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, 
 from accord.github.pulls import are_over, heads_on
 from accord.runner.causes import InternalErrorKind
 from accord.runner.models import InternalError
+from accord.runner.outputs import FinishOptions
 from accord.runner.refs import SHA, branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
@@ -72,16 +72,11 @@ class Publication(Frozen):
     base_sha: str
     token: str  # one word that names the run
     subject: str  # a safe text, and so is the body
+    options: FinishOptions
     body: str = ""
     base_ref: str = ""
-    author: str = DEFAULT_AUTHOR
-    lender: Path | None = None  # a trusted checkout with objects to reuse
-    allows_steering: bool = False  # without it, steering and other protected files are not pushed
-    limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
     merged: tuple[str, ...] = ()  # commits of elsewhere that the agent's work has, newest first, as it says
     pushed: str = ""  # the agent's own commit that it pushed to the branch, as it says
-    log: OperationLog = field(default_factory=OperationLog)
-    redact: Redactor = field(default_factory=Redactor)  # knows the secrets of this job, which are never pushed
 
 
 class NotPublished(Refused):
@@ -125,7 +120,7 @@ def publish_patch(remote: Remote, work: Publication, github: GitHub | None = Non
     try:
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
-        with scratch_repository(remote, work.lender) as git:
+        with scratch_repository(remote, work.options.lender) as git:
             return _Publisher(git, remote, branch, work, github).publish()
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
@@ -189,7 +184,7 @@ class _Publisher(Frozen):
             merged = newest_of(git, work.merged, f"{facts.base}..{self._fetched_base()}")
         message, now = _message(work, merged), self.remote.clock.now()
         try:
-            commit, changes = commit_patch(git, facts, self.patch, work.author, message, now, merged)
+            commit, changes = commit_patch(git, facts, self.patch, work.options.author, message, now, merged)
         except PatchConflict as conflict:
             return self._publish_beside(facts, conflict)
         except BrokenContract as broken:
@@ -202,7 +197,7 @@ class _Publisher(Frozen):
         flattened = tuple(each for each in work.merged[:1] if not (merged or is_ancestor(git, each, tip)))
         published = replace(self._checked_result(tip, commit), flattened=flattened)
         delivery = self._push(commit, self.branch, facts.tip)
-        if work.log.is_dry_run:
+        if work.options.log.is_dry_run:
             return replace(published, commit_sha="")
         return replace(published, commit_sha=delivery.commit, delivery=delivery) if delivery else None
 
@@ -281,10 +276,10 @@ class _Publisher(Frozen):
 
     def _push(self, commit: str, branch: str, expected: str) -> DeliveredCommit | None:
         """Bring a commit to a branch that must still end at ``expected``; None if it moved, or in a dry run."""
-        github, has_author = self.github, self.work.author != DEFAULT_AUTHOR
+        github, has_author = self.github, self.work.options.author != DEFAULT_AUTHOR
         is_bot = github is not None and not github.identity().is_person
         upload = plan_upload(read_commit(self.git, commit, is_bot=is_bot, has_author=has_author))
-        return self.work.log.write(
+        return self.work.options.log.write(
             "push-branch",
             branch,
             lambda: deliver_commit(github, self.git, self.remote, upload, branch, expected),
@@ -309,12 +304,12 @@ class _Publisher(Frozen):
             commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", self.patch)
         else:
             tips, now = [facts.base, facts.tip], self.remote.clock.now()
-            _, commit, _ = commit_on_own_base(git, self.patch, tips, work.author, _message(work), now)
+            _, commit, _ = commit_on_own_base(git, self.patch, tips, work.options.author, _message(work), now)
         if not commit:
             raise conflict
         published = self._checked_result(f"{commit}^", commit)
         try:
-            is_there = bool(tip) or bool(self._push(commit, name, "")) or work.log.is_dry_run
+            is_there = bool(tip) or bool(self._push(commit, name, "")) or work.options.log.is_dry_run
         except Refused as refused:
             hint = f"{conflict.hint} Git refused the branch `{name}` for it, too: {refused.message}"
             raise PatchConflict(conflict.message, hint=hint) from refused
@@ -333,16 +328,16 @@ class _Publisher(Frozen):
         links = escaping_links(git, before, commit)
         checks: tuple[tuple[InternalErrorKind, Iterable[Finding]], ...] = (
             ("push-refused", (replace(link, hint="Review the agent's changes.") for link in links)),
-            ("changes-too-large", size_findings(git, before, commit, changes, self.work.limits)),
+            ("changes-too-large", size_findings(git, before, commit, changes, self.work.options.limits)),
             ("push-refused", filtered_findings(git, before, changes, changes).values()),
             ("merge-unfinished", marker_findings(paths_with_new_markers(git, changes))),
         )
         for kind, findings in checks:
             for finding in findings:
                 raise NotPublished(kind, finding.message, hint=finding.hint)
-        refuse_secrets(git, changes, self.work.redact.values)
+        refuse_secrets(git, changes, self.work.options.redact.values)
         published = self._result_of(before, commit, changes)
-        if published.steering and not self.work.allows_steering:
+        if published.steering and not self.work.options.allows_steering:
             hint = "Review changes.patch of the run. To push it, publish the run with `--allow-steering-files`."
             paths = some_of(published.steering)
             message = f"{paths}. Nothing was pushed, because the run changed files that steer agents or CI."
