@@ -122,11 +122,6 @@ def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
     )
 
 
-def plan_withdrawal(made: Issue, identity: Identity) -> tuple[WithdrawBoard, ...]:
-    """Return what takes back a new dashboard of another account than ours, which no run would find again. Pure."""
-    return () if identity.counts(made.author) else (WithdrawBoard(f"#{made.number}", None, number=made.number),)
-
-
 def board_body(
     overview: Overview,
     clean: Callable[[str], str],
@@ -219,8 +214,9 @@ def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: R
     entries, error = apply_in_order([operation], apply, is_dry_run=options.is_dry_run)
     if made and error is None:
         receipt.details = _details(made[0])
-        if withdrawal := plan_withdrawal(made[0], identity):
-            more, error = apply_in_order(withdrawal, apply)
+        if not identity.counts(made[0].author):  # no run would find it again
+            withdrawal = WithdrawBoard(f"#{made[0].number}", None, number=made[0].number)
+            more, error = apply_in_order([withdrawal], apply)
             entries += more
             error = error or other_identity(made[0].author)
     receipt.end(entries, error, is_dry_run=options.is_dry_run)

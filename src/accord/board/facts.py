@@ -332,7 +332,9 @@ def with_history(facts: BoardRepository, github: GitHub, period: timedelta, know
 def _read_ended(ended: EndedPull, reader: Reader, now: datetime, last: EndedPull | None) -> EndedPull:
     """Read the history of a pull request, or take that of the last read if the pull request is unchanged since."""
     issue = ended.issue
-    if last and last.issue.updated_at == issue.updated_at and not _has_active(last):
+    # the end of a run does not always change its pull request
+    is_active = last and (any(row.state in ACTIVE for row in last.rows) or any(loop.running for loop in last.loops))
+    if last and last.issue.updated_at == issue.updated_at and not is_active:
         return replace(ended, rows=last.rows, loops=last.loops, reviews=last.reviews)
     comments = list(reader.github.comments(issue.number))
     return replace(
@@ -341,8 +343,3 @@ def _read_ended(ended: EndedPull, reader: Reader, now: datetime, last: EndedPull
         loops=loops_in(comments, reader.identity, issue.number, now),
         reviews=tuple(one for one in reader.github.reviews(issue.number) if is_shown(one, reader)),
     )
-
-
-def _has_active(ended: EndedPull) -> bool:
-    """Tell whether a run was active: its end does not always change the pull request."""
-    return any(row.state in ACTIVE for row in ended.rows) or any(loop.running for loop in ended.loops)

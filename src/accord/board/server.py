@@ -74,7 +74,7 @@ def board_app(board: LiveBoard) -> Starlette:
 
     async def stream() -> AsyncIterator[str]:
         last = ""
-        while not board.has_stopped:
+        while not board.stopped.is_set():
             if board.mark != last:
                 last = board.mark
                 yield f"data: {last}\n\n"
@@ -189,7 +189,7 @@ class LiveBoard:
         self._render_tabs()
         self._changing = threading.Lock()
         self._answers = 0
-        self._stopped = threading.Event()
+        self.stopped = threading.Event()
 
     @property
     def snapshot(self) -> BoardSnapshot:
@@ -226,7 +226,7 @@ class LiveBoard:
 
     def refresh(self) -> None:
         """Read until ``stop``. A failed read keeps the last snapshot, and its page says why."""
-        while not self._stopped.wait(self._pause()):
+        while not self.stopped.wait(self._pause()):
             answers = self._answers
             try:
                 found = self._read()
@@ -256,12 +256,7 @@ class LiveBoard:
 
     def stop(self) -> None:
         """End the thread and the streams."""
-        self._stopped.set()
-
-    @property
-    def has_stopped(self) -> bool:
-        """Whether the server ends."""
-        return self._stopped.is_set()
+        self.stopped.set()
 
 
 def _content(snapshot: BoardSnapshot) -> BoardSnapshot:

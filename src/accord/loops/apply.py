@@ -36,12 +36,6 @@ def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str, *, is_r
     return known.id if known else dispatch(context, start)
 
 
-def without_effects(state: LoopState, run_id: str, started_run: int = 0) -> LoopState | None:
-    """Remove the effects of a run from the state, once they are applied; None where it has none."""
-    is_ours = state.pending is not None and state.pending.run_id == run_id
-    return state.model_copy(update={"pending": None, "started_run": started_run}) if is_ours else None
-
-
 def ask_once(context: LoopContext, loop: LoopName, state: LoopState, about: str = "") -> None:
     """Comment the notice, once for this reason, run count and subject; GitHub does not notify anyone of an edit."""
     notice = state.notice

@@ -157,19 +157,9 @@ def _read_threads(gathered: Gathered) -> Gathered:
 
 def thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
     """Return a thread with who wrote its comments."""
-
-    def read(comment: Comment) -> ThreadComment:
-        is_ours = context.identity.counts(comment.author)
-        return ThreadComment(author=comment.author, is_bot=comment.is_bot, is_ours=is_ours, body=comment.body)
-
-    return Thread(
-        id=thread.id,
-        path=thread.path,
-        line=thread.line,
-        is_resolved=thread.is_resolved,
-        is_outdated=thread.is_outdated,
-        comments=tuple(map(read, thread.comments)),
-    )
+    found, ours = Thread.model_validate(thread, from_attributes=True), context.identity.counts
+    comments = (one.model_copy(update={"is_ours": ours(one.author)}) for one in found.comments)
+    return found.model_copy(update={"comments": tuple(comments)})
 
 
 def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:

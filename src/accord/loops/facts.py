@@ -337,7 +337,9 @@ def read_state(gathered: Gathered) -> Gathered:
         gathered = gathered.with_facts(running_has_ended=True)
     if gathered.decide().reason in PARDONABLE:
         last = without_future(state, now).last
-        gathered = gathered.with_facts(go_ahead=_read_go_ahead(context, after=last.ended_at if last else None))
+        since = last.ended_at if last else None
+        event = go_ahead_in(context.github.label_events(context.number), context.is_trusted, since=since)
+        gathered = gathered.with_facts(go_ahead=GoAhead(by=event.login, at=event.at) if event else None)
     return gathered
 
 
@@ -349,11 +351,6 @@ def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
     except Forbidden:  # the run counts as lost once its time is over
         return False
     return run is None or run.has_ended
-
-
-def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | None:
-    event = go_ahead_in(context.github.label_events(context.number), context.is_trusted, since=after)
-    return GoAhead(by=event.login, at=event.at) if event else None
 
 
 def read_text(gathered: Gathered) -> Gathered:

@@ -43,7 +43,7 @@ from accord.loops.questions import (
     has_label,
     run_decision,
 )
-from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads, requested_changes
+from accord.loops.reviews import Opinion, is_complete, read_reviews, read_threads
 from accord.loops.reviews import appendix as reviews_appendix
 from accord.loops.texts import digest, join_parts
 from accord.runner.models import RunOutputs
@@ -93,8 +93,10 @@ def _check_complete(situation: Situation) -> LoopDecision | None:
 
 
 def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
+    """Return the reviews that request changes which no run has worked in: of this head, or newer than the last run."""
     reviews = facts.reviews or () if is_complete(facts) else ()
-    return requested_changes(reviews, facts.pull.head_sha, facts.state.worked_in)
+    wanting = (one for one in reviews if one.verdict == "needs-changes")
+    return tuple(one for one in wanting if one.commit == facts.pull.head_sha or one.id > facts.state.worked_in)
 
 
 def _check_checks(situation: Situation) -> LoopDecision | None:

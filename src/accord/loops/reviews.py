@@ -6,7 +6,7 @@ accord's own review has its verdict, because GitHub accepts none on one's own pu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -46,12 +46,6 @@ def is_complete(facts: LoopFacts) -> bool:
     """Tell whether keepalive is on, and every task of the body is ticked."""
     listed = tasks(facts.pull.body)
     return has_label(facts, KEEPALIVE) and bool(listed) and all(task.is_checked for task in listed)
-
-
-def requested_changes(opinions: Iterable[Opinion], head: str, worked_in: int) -> tuple[Opinion, ...]:
-    """Return the reviews that request changes which no run has worked in: of this head, or newer than the last run."""
-    wanting = (opinion for opinion in opinions if opinion.verdict == "needs-changes")
-    return tuple(opinion for opinion in wanting if opinion.commit == head or opinion.id > worked_in)
 
 
 def is_approved(opinions: Sequence[Opinion], head: str) -> bool:

@@ -18,7 +18,7 @@ from accord.git.branches import Remote, fetch_refs
 from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
 from accord.github.state import Stored
-from accord.loops.apply import apply_effects, ask_once, comment_once, relabel, without_effects
+from accord.loops.apply import apply_effects, ask_once, comment_once, relabel
 from accord.loops.autofix import Autofix
 from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state, with_trust
@@ -203,7 +203,12 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
             note = "Nothing is left to do for this run."
         return _end_turn(run, "unchanged", stored.value, note)
     started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
-    kept = store.update(stored, lambda state: without_effects(state, context.run_id, started_run))
+
+    def settle(state: LoopState) -> LoopState | None:
+        is_ours = state.pending is not None and state.pending.run_id == context.run_id
+        return state.model_copy(update={"pending": None, "started_run": started_run}) if is_ours else None
+
+    kept = store.update(stored, settle)
     if is_dry_run:
         return _end_turn(run, "planned", stored.value)
     return _end_turn(run, "ended", kept.value, started=workflow if effects.is_due else "")

@@ -185,18 +185,12 @@ def verdict_findings(verdict: Verdict) -> list[Finding]:
 def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
     """Read the work items that a pull request closes; numbers of other things are left out."""
     issues = [context.github.issue(number) for number in closing_references(pull)]
-    return tuple(
-        WorkItem(
-            number=issue.number,
-            title=issue.title,
-            body=issue.body,
-            is_follow_up=bool(find_markers(issue.body, FOLLOW_UP_MARKER)) and context.identity.counts(issue.author),
-            is_open=issue.is_open,
-            labels=issue.labels,
-        )
-        for issue in issues
-        if issue is not None and not issue.is_pull
-    )
+    found = []
+    for issue in (one for one in issues if one and not one.is_pull):
+        is_follow_up = bool(find_markers(issue.body, FOLLOW_UP_MARKER)) and context.identity.counts(issue.author)
+        item = WorkItem.model_validate(issue, from_attributes=True)
+        found.append(item.model_copy(update={"is_follow_up": is_follow_up}))
+    return tuple(found)
 
 
 def criteria_digest(items: Sequence[WorkItem]) -> str:

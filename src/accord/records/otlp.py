@@ -51,14 +51,32 @@ def _of_run(record: PublicRecord) -> Iterator[RunSpan]:
     start = min(start, end)
     error = class_of(record) if has_failed(record) else ""
     times = _nanoseconds(start), _nanoseconds(end)
-    attributes = _attributes_of_run(record)
+    own = {
+        "gen_ai.usage.input_tokens": record.tokens_input,
+        "gen_ai.usage.output_tokens": record.tokens_output,
+        "accord.record.id": record.id,
+        "accord.repository": record.repository,
+        "accord.kind": record.kind,
+        "accord.cause": record.trigger.cause,
+        "accord.started_by": record.trigger.by,
+        "accord.disposition": record.result.disposition,
+        "accord.outcome": record.result.outcome,
+        "accord.cost_usd": record.cost_usd,
+        "accord.attempts": len(record.attempts) or None,
+        "accord.issue": record.links.issue,
+        "accord.pull_request": record.links.pull,
+        "accord.workflow_run": record.links.workflow_run,
+    }
+    attributes = _attributes(record, own)
     yield RunSpan(_name(record.agent), trace_id, span_id, *times, attributes=attributes, error=error)
     for number, attempt in enumerate(record.attempts if len(record.attempts) > 1 else (), 1):
         after = min(start + timedelta(seconds=attempt.seconds or 0), end)
         error = "" if attempt.outcome == "done" else attempt.cause or attempt.outcome
         times = _nanoseconds(start), _nanoseconds(after)
-        own = _attributes(attempt, {"accord.attempt.turn": attempt.turn, "accord.attempt.outcome": attempt.outcome})
-        yield RunSpan(_name(attempt.agent), trace_id, _span_id(record.id, number), *times, span_id, own, error)
+        attributes = _attributes(
+            attempt, {"accord.attempt.turn": attempt.turn, "accord.attempt.outcome": attempt.outcome}
+        )
+        yield RunSpan(_name(attempt.agent), trace_id, _span_id(record.id, number), *times, span_id, attributes, error)
         start = after
 
 
@@ -95,26 +113,6 @@ def _attributes(
         **own,
     }
     return {name: value for name, value in attributes.items() if value is not None and value != ""}
-
-
-def _attributes_of_run(record: PublicRecord) -> dict[str, str | int | float]:
-    own = {
-        "gen_ai.usage.input_tokens": record.tokens_input,
-        "gen_ai.usage.output_tokens": record.tokens_output,
-        "accord.record.id": record.id,
-        "accord.repository": record.repository,
-        "accord.kind": record.kind,
-        "accord.cause": record.trigger.cause,
-        "accord.started_by": record.trigger.by,
-        "accord.disposition": record.result.disposition,
-        "accord.outcome": record.result.outcome,
-        "accord.cost_usd": record.cost_usd,
-        "accord.attempts": len(record.attempts) or None,
-        "accord.issue": record.links.issue,
-        "accord.pull_request": record.links.pull,
-        "accord.workflow_run": record.links.workflow_run,
-    }
-    return _attributes(record, own)
 
 
 def endpoint_of(given: str, environment: Mapping[str, str]) -> str:

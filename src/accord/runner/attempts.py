@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +177,7 @@ def take_attempt(
         exit_code=end.exit_code,
         model=account.model,
         session=account.session,
-        tokens_input=usage.input_tokens,
-        tokens_output=usage.output_tokens,
-        cost_usd=usage.cost_usd,
+        **asdict(usage),
         findings=tuple(checked.findings),
         fixes=tuple(fix.text for fix in checked.fixes),
         duration_seconds=round((job.clock.now() - began).total_seconds(), 3),
@@ -196,11 +194,10 @@ def last_turn(attempts: Sequence[Attempt]) -> int:
 def _usage_of_turn(account: Account, attempts: Sequence[Attempt]) -> Usage:
     """Take the earlier turns out of what a CLI counts over its whole conversation."""
     earlier = [attempt for attempt in attempts if account.session and attempt.session == account.session]
-    fields = {"input_tokens": "tokens_input", "output_tokens": "tokens_output", "cost_usd": "cost_usd"}
     own: dict[str, Any] = {}
     for name in FORMATS[account.codec].session_totals if account.codec in FORMATS else ():
         total = getattr(account.usage, name)
-        before = sum(getattr(attempt, fields[name]) or 0 for attempt in earlier)
+        before = sum(getattr(attempt, name) or 0 for attempt in earlier)
         own[name] = total - before if total is not None and total >= before else total
     return replace(account.usage, **own)
 

@@ -206,10 +206,10 @@ def _is_spent_quota(message: str) -> bool:
 def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
     code, account = evidence.exit_code, evidence.account
     line = _exit_line(evidence)
-    for codec in (account.codec, ""):
-        if code and code in rules.EXITS.get(codec, {}):
+    for exits in (FORMATS[account.codec].exits if account.codec in FORMATS else {}, rules.EXITS):
+        if code and code in exits:
             message = _last_line(evidence.stderr) if code in rules.SHELL_EXITS else ""
-            yield _Hit(f"exit-{code}", rules.EXITS[codec][code], "exit", line, message or line)
+            yield _Hit(f"exit-{code}", exits[code], "exit", line, message or line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", rules.status_cause(status), "exit", line, line)
     has_crashed = code not in _STOPPED or bool(code and reported_errors(evidence.stderr, "stderr", account))

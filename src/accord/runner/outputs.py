@@ -120,8 +120,8 @@ def outputs_of(facts: RunFacts, redact: Redactor, policy: PostingPolicy) -> RunO
     if account:
         values |= {
             "agent_model": safe_line(account.model, redact, policy, 200),
-            "tokens_input": _number(account.usage.input_tokens),
-            "tokens_output": _number(account.usage.output_tokens),
+            "tokens_input": _number(account.usage.tokens_input),
+            "tokens_output": _number(account.usage.tokens_output),
             "cost_usd": _number(account.usage.cost_usd, digits=6),
         }
         values["result_json"] = _result_json(account.structured, redact, warnings)

@@ -14,10 +14,10 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -28,8 +28,6 @@ from accord.runner.transcripts.account import Usage
 
 if TYPE_CHECKING:
     from accord.git.snapshots import Snapshot
-
-Summand = TypeVar("Summand", int, float)
 
 RECORD = "record.json"  # written last: without it the run did not end
 STDOUT = "stdout.log"
@@ -96,11 +94,12 @@ class RunRecord(BaseModel):
     @property
     def usage(self) -> Usage:
         """Add up the tokens and the cost of all attempts."""
-        return Usage(
-            _sum(attempt.tokens_input for attempt in self.attempts),
-            _sum(attempt.tokens_output for attempt in self.attempts),
-            _sum(attempt.cost_usd for attempt in self.attempts),
-        )
+
+        def total(name: str) -> Any:
+            known = [number for attempt in self.attempts if (number := getattr(attempt, name)) is not None]
+            return sum(known[1:], known[0]) if known else None
+
+        return Usage(total("tokens_input"), total("tokens_output"), total("cost_usd"))
 
 
 @dataclass
@@ -115,11 +114,6 @@ class RunProgress:
         """Add warnings, each once."""
         new = dict.fromkeys(text for text in texts if text and text not in self.record.warnings)
         self.record.warnings += tuple(new)
-
-
-def _sum(numbers: Iterable[Summand | None]) -> Summand | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known[1:], known[0]) if known else None
 
 
 def read_record(run_dir: Path) -> RunRecord:

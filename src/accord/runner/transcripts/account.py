@@ -36,8 +36,8 @@ TranscriptEnding = Literal["success", "failure", "cut"]
 class Usage:
     """Tokens summed over all requests, and cost in US dollars; None if the CLI does not report it."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    tokens_input: int | None = None
+    tokens_output: int | None = None
     cost_usd: float | None = None
 
 

@@ -22,7 +22,7 @@ class CodexReader(TranscriptReader):
 
     codec = "codex"
     exits: ClassVar[Mapping[int, str]] = {2: "settings"}
-    session_totals = ("input_tokens", "output_tokens")
+    session_totals = ("tokens_input", "tokens_output")
     ends_with_result = True
 
     @staticmethod

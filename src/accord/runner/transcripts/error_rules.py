@@ -11,7 +11,6 @@ from functools import cache
 
 from accord.agents.registry import shipped_registry
 from accord.runner.transcripts.claude import DENIED, UNANSWERED
-from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.gemini import INVALID_STREAM
 
 _KINDS = {
@@ -299,12 +298,11 @@ PRECEDENCE = (
 """The first of these causes that a line names decides: limits of the machine come before those of a plan or provider,
 these before faults of the call, its model and its credential, and a lost answer or a refused request last."""
 
-EXITS: dict[str, dict[int, str]] = {
-    "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",
-         130: "interrupted", 143: "interrupted"},
-    **{name: dict(form.exits) for name, form in FORMATS.items() if form.exits},
+EXITS: dict[int, str] = {
+    124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed", 130: "interrupted",
+    143: "interrupted",
 }  # fmt: skip
-"""Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
+"""Exit codes of any process (128 + signal, ``timeout``, the shell's own)."""
 
 AFTERMATH = re.compile(
     r"(?:fatal|send-pack|fetch-pack): (?:the remote end hung up|unexpected disconnect)|error: failed to push some refs"
