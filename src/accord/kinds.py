@@ -107,10 +107,10 @@ def _plan_settings() -> Contents:
 
 
 def _loops() -> dict[str, Contents]:
-    from accord.loops import autofix, bot_comments, complete, follow_up, state, verify
+    from accord.loops import bot_comments, complete, follow_up, keepalive, state, verify
 
     return {
-        "autofix": Contents(autofix.AutofixFacts),
+        "autofix": Contents(keepalive.AutofixFacts),
         "answers": Contents(bot_comments.ThreadAnswers, bot_comments.answer_findings),
         "bot-comments": Contents(bot_comments.BotCommentFacts),
         "history": Contents(state.HistoryLine),

@@ -6,8 +6,8 @@ import pytest
 from support.loops import HEAD, NOW, assert_reasons, checks, common_rows, held_rows, pull, state_of, well
 
 from accord.engine.trust import RefusedLabel
-from accord.loops.autofix import AutofixFacts
 from accord.loops.checks import CheckLog
+from accord.loops.keepalive import AutofixFacts
 from accord.loops.questions import KEEPALIVE
 from accord.loops.reviews import Opinion
 from accord.loops.run import LOOPS

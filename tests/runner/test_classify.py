@@ -14,7 +14,7 @@ from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts
 from accord.runner.record import Attempt
 from accord.runner.transcripts import error_rules
-from accord.runner.transcripts.formats import FORMATS
+from accord.runner.transcripts.read import FORMATS
 from accord.runner.transcripts.wording import cut, delay_in, status_in
 from accord.text.posting import PostingPolicy
 from accord.text.redaction import Redactor
@@ -74,8 +74,8 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
     assert INTERNAL_ERRORS.keys() == set(get_args(InternalErrorKind))
     rules = error_rules
     tables = [INTERNAL_ERRORS, rules.KINDS, rules.STATUSES, rules.BROAD_KINDS, rules.WEAK_KINDS, rules.EXITS]
-    tables += [form.exits for form in FORMATS.values()]
-    named = {cause for table in tables for cause in table.values()} | set(rules.PRECEDENCE)
+    exits = {cause for form in FORMATS.values() for cause in form.exits.values()}
+    named = {cause for table in tables for cause in table.values()} | exits | set(rules.PRECEDENCE)
     assert named | {"unknown", "outage", "request"} == CAUSES.keys()
 
 

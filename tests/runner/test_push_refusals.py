@@ -3,10 +3,11 @@
 import pytest
 
 from accord.core.errors import Refused
-from accord.runner.classify import RunEvidence, classify
+from accord.runner.classify import classify
 from accord.runner.external import push_failure
 from accord.runner.refs import branch_of
 from accord.runner.transcripts.account import Account
+from accord.runner.transcripts.read import RunEvidence
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_the_same_work_gives_the_same_account_for_every_agent(agent: str) -> Non
 )
 def test_tokens_and_model_are_counted(name: str, tokens: tuple[int, int], model: str) -> None:
     account = Run(name).account()
-    assert ((account.usage.input_tokens, account.usage.output_tokens), account.model) == (tokens, model)
+    assert ((account.usage.tokens_input, account.usage.tokens_output), account.model) == (tokens, model)
     assert (account.usage.cost_usd is not None) == name.startswith("claude")
 
 

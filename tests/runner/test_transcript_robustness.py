@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rotation import NIGHTLY
 
-from accord.runner.classify import RunEvidence, classify, contract_exit_code
+from accord.runner.classify import classify, contract_exit_code
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.formats import FORMATS, account_of
 from accord.runner.transcripts.lines import lines
-from accord.runner.transcripts.read import plain_account
+from accord.runner.transcripts.read import FORMATS, RunEvidence, account_of, plain_account
 
 TYPES = [
     "thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",

@@ -188,7 +188,7 @@ def test_of_a_very_long_message_the_beginning_and_the_end_are_read(
     if kind == "event":
         result = {"type": "result", "subtype": "success", "is_error": False, "result": text}
         account = reader.account("claude", INIT, {**result, "usage": {"input_tokens": 3}, "total_cost_usd": 0.5})
-        assert (account.ending, account.usage.input_tokens, account.usage.cost_usd) == ("success", 3, 0.5)
+        assert (account.ending, account.usage.tokens_input, account.usage.cost_usd) == ("success", 3, 0.5)
     else:
         path = tmp_path / "long.txt"
         path.write_text(text)
@@ -221,7 +221,7 @@ def test_half_characters_and_invalid_json_values_are_replaced(reader: Reader) ->
     account = reader.evidence("codex", raw).account
     assert account.final_message.encode()
     assert account.structured == {"a": "?", "b": None, "c": float("inf")} or account.structured["b"] is None
-    assert (account.usage.input_tokens, account.usage.output_tokens) == (None, None)
+    assert (account.usage.tokens_input, account.usage.tokens_output) == (None, None)
 
 
 def test_a_missing_file_is_an_empty_one(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accord.runner.classify import RunEvidence, classify
+from accord.runner.classify import classify
 from accord.runner.models import Classification
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.read import read_evidence
+from accord.runner.transcripts.read import RunEvidence, read_evidence
 
 LOGS = Path(__file__).parents[1] / "data" / "agent-logs"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((LOGS / "expected.json").read_text(encoding="utf-8"))

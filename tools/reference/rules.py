@@ -11,6 +11,7 @@ from accord.cli.attacks.ground import ROWS
 from accord.loops.models import REASONS
 from accord.runner.causes import CAUSES, INTERNAL_ERRORS
 from accord.runner.transcripts import error_rules
+from accord.runner.transcripts.read import FORMATS
 from accord.sessions.machine import SESSION
 from accord.text.markdown import table
 from accord_sandbox import app as _app  # noqa: F401 (registers the routes)
@@ -41,7 +42,7 @@ def rules_list() -> str:
     statuses = {f"http-{status}": cause for status, cause in error_rules.STATUSES.items()}
     exits = {
         f"exit-{code}" + (f" ({codec})" if codec else ""): cause
-        for codec, codes in error_rules.EXITS.items()
+        for codec, codes in [("", error_rules.EXITS), *((codec, form.exits) for codec, form in FORMATS.items())]
         for code, cause in codes.items()
     }
     groups: list[tuple[str, Mapping[str, str]]] = [

@@ -127,19 +127,12 @@ class LoopContext(Frozen):
     def base_facts(self, pull: Pull) -> dict[str, Any]:
         """Return what the pull request alone tells every loop; time is GitHub's, which all runners share."""
         facts = PullFacts(
-            number=pull.number,
+            **{name: getattr(pull, name) for name in PullFacts.model_fields if hasattr(pull, name)},
             is_open=pull.state == "open",
-            is_merged=pull.is_merged,
-            is_draft=pull.is_draft,
             is_fork=pull.head_repository.lower() != self.repository.lower(),
             author_may_write=not may_have_settings(pull.body) or self.is_trusted(pull.author),
-            head_sha=pull.head_sha,
-            labels=pull.labels,
-            body=pull.body,
-            url=pull.url,
             is_ours=self.is_ours(pull),
             is_main=pull_state(pull).is_main,
-            is_mergeable=pull.is_mergeable,
         )
         known = {"agents": self.agents, "token": self.token, "max_cost_usd": self.max_cost_usd}
         return {"now": self.github.server_time(), "pull": facts, **known}

@@ -83,8 +83,6 @@ def settled_state(facts: LoopFacts) -> LoopState:
 def without_future(state: LoopState, now: datetime) -> LoopState:
     """Replace timestamps in the future by ones long past, so that a wrong clock delays neither a run nor a person."""
     latest = now + CLOCKS_DIFFER
-    if all(time <= latest for time in (state.resumed_at or now, *(run.ended_at for run in state.history))):
-        return state
     past = [run if run.ended_at <= latest else run.model_copy(update={"ended_at": _LONG_AGO}) for run in state.history]
     is_resumed = state.resumed_at is not None and state.resumed_at <= latest
     return state.model_copy(update={"history": tuple(past), "resumed_at": state.resumed_at if is_resumed else None})

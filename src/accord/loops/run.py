@@ -19,10 +19,9 @@ from accord.git.program import Git, token_config
 from accord.github.models import Forbidden, Pull
 from accord.github.state import Stored
 from accord.loops.apply import apply_effects, ask_once, comment_once, relabel
-from accord.loops.autofix import Autofix
 from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state, with_trust
-from accord.loops.keepalive import Keepalive
+from accord.loops.keepalive import Autofix, Keepalive
 from accord.loops.ledger import end_run, settled_state, state_before
 from accord.loops.models import (
     ACTS,

@@ -30,8 +30,7 @@ from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Attempt, RunRecord
 from accord.runner.tool_server import PROMPT as TOOLS_PROMPT
 from accord.runner.transcripts.account import Account, Usage
-from accord.runner.transcripts.formats import FORMATS
-from accord.runner.transcripts.read import evidence_in
+from accord.runner.transcripts.read import FORMATS, evidence_in
 
 _LEAST_REPAIR_SECONDS = 60.0
 """A repair turn with less time would probably be ended."""

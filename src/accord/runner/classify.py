@@ -13,14 +13,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from accord.core.findings import sentence
-from accord.core.frozen import Frozen
 from accord.runner.causes import CAUSES, INTERNAL_ERRORS
-from accord.runner.models import Classification, ErrorSource, Evidence, InternalError
+from accord.runner.models import Classification, ErrorSource, Evidence
 from accord.runner.transcripts import error_rules as rules
-from accord.runner.transcripts.account import Account, AgentError
+from accord.runner.transcripts.account import AgentError
 from accord.runner.transcripts.error_rules import worded_cause
-from accord.runner.transcripts.formats import FORMATS
 from accord.runner.transcripts.lines import cut, evidence_line
+from accord.runner.transcripts.read import FORMATS, RunEvidence
 from accord.runner.transcripts.reports import printed_lines, reported_errors
 from accord.runner.transcripts.wording import delay_in
 
@@ -31,17 +30,6 @@ _URL = re.compile(r"\bhttps?://\S+")
 
 _STOPPED = (None, 0, 1)
 """Exit codes of CLIs that a signal stopped, beside its own (128 + signal); another one tells of a crash."""
-
-
-class RunEvidence(Frozen):
-    """The evidence of a run."""
-
-    exit_code: int | None
-    account: Account
-    stderr: str = ""  # its tail
-    text: str = ""  # the tail of stdout, if that is plain text
-    error: InternalError | None = None
-    has_changes: bool | None = None  # None: the files count that the transcript reports as changed
 
 
 class _Hit(NamedTuple):

@@ -28,7 +28,7 @@ from accord.github.models import Pull
 from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.causes import InternalErrorKind
-from accord.runner.classify import RunEvidence, classify, contract_exit_code, is_ended_well
+from accord.runner.classify import classify, contract_exit_code, is_ended_well
 from accord.runner.contract import check_result
 from accord.runner.models import InternalError, RunOutputs
 from accord.runner.outputs import FinishOptions, RunFacts, outputs_of, safe_line, summary_of, to_valid_text
@@ -37,7 +37,7 @@ from accord.runner.record import RunRecord, make_writable, open_regular, read_re
 from accord.runner.refs import short_name
 from accord.runner.stats import count_files, diff_stat, patch_stats
 from accord.runner.transcripts.account import Account
-from accord.runner.transcripts.read import evidence_in
+from accord.runner.transcripts.read import RunEvidence, evidence_in
 from accord.text.markdown import as_code
 from accord.text.markers import run_token
 from accord.text.posting import PostingPolicy

@@ -1,25 +1,35 @@
-"""Reading the output of a run: choose the codec, and read its events or its plain text in constant memory."""
+"""Reading the output of a run: choose its format, and read its events or its plain text in constant memory."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from accord.agents.registry import shipped_registry
+from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.runner import record as layout
-from accord.runner.classify import RunEvidence
 from accord.runner.models import InternalError
 from accord.runner.record import open_regular
 from accord.runner.registry import registry_at
-from accord.runner.transcripts.account import MAX_MESSAGE_CHARS, NO_MESSAGE, Account, bounded_message
-from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT
-from accord.runner.transcripts.formats import FORMATS, account_of, format_of
+from accord.runner.transcripts.account import (
+    MAX_MESSAGE_CHARS,
+    NO_MESSAGE,
+    Account,
+    TranscriptReader,
+    bounded_message,
+)
+from accord.runner.transcripts.claude import NO_STRUCTURED_RESULT, ClaudeReader
+from accord.runner.transcripts.codex import CodexReader
+from accord.runner.transcripts.gemini import GeminiReader
 from accord.runner.transcripts.lines import events_in, indented_objects, is_shallow, json_value, lines
+
+FORMATS: dict[str, type[TranscriptReader]] = {form.codec: form for form in (CodexReader, ClaudeReader, GeminiReader)}
+"""The formats by the name that the registry gives them as ``codec``; anything else is plain text."""
 
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""
@@ -30,6 +40,36 @@ _LINES_TO_RECOGNISE = 64
 _CHUNK_BYTES = 256 * 1024
 _NO_EVENT = "The agent printed text without an event of `{0}`. If its command asks for text, set `codec: plain`."
 _LONG_MESSAGE = f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest."
+
+
+class RunEvidence(Frozen):
+    """The evidence of a run."""
+
+    exit_code: int | None
+    account: Account
+    stderr: str = ""  # its tail
+    text: str = ""  # the tail of stdout, if that is plain text
+    error: InternalError | None = None
+    has_changes: bool | None = None  # None: the files count that the transcript reports as changed
+
+
+def account_of(codec: str, found: Iterable[bytes | None], agent: str) -> Account:
+    """Read the lines of a transcript into an account; None is one that is too long."""
+    reader = FORMATS[codec](agent)
+    for line in found:
+        if line is None:
+            reader.skip_event()
+            continue
+        for event in events_in(line):
+            if reader.is_event(event):
+                reader.account.has_begun = True
+                reader.take(event, line)
+    return reader.finish()
+
+
+def format_of(event: dict[str, Any]) -> str:
+    """Return the codec of an event; empty for an object that is not one."""
+    return next((codec for codec, form in FORMATS.items() if form.is_event(event)), "")
 
 
 def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Account:
