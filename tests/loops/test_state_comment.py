@@ -7,6 +7,7 @@ from support.loops import failed, well
 
 from accord.engine.trust import NEEDS_HUMAN as HUMAN
 from accord.github.limits import BODY_CHARS
+from accord.github.state import Link, Stored
 from accord.loops.ledger import KEPT
 from accord.loops.models import Budgets, LoopDecision, LoopState
 from accord.loops.plan import aftermath
@@ -31,29 +32,28 @@ def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, mes
     state = LoopState(revision=3, history=(well(run_id, error=error),))
     state = with_notice(state, STOP.model_copy(update={"message": message}), POST, said)
     found = read_view(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
-    assert found == (state, "c" * 40, "d" * 40)
+    assert found == Stored(state, Link("c" * 40, "d" * 40), is_shown=True)
 
 
 def test_each_loop_finds_its_own_state() -> None:
     body = write_comment(LoopState(loop="autofix", iterations=2), 7)
     assert read_view(body, "keepalive", 7) is None
     found = read_view(body, "autofix", 7)
-    assert found.state == LoopState(loop="autofix", iterations=2)
+    assert found.value == LoopState(loop="autofix", iterations=2)
 
 
 def test_a_copy_of_a_comment_says_nothing_on_another_pull_request() -> None:
     body = write_comment(LoopState(iterations=4), 7)
     assert read_view(body, "keepalive", 8) is None
     both = f"{body}\n{write_comment(LoopState(iterations=1), 8)}"
-    assert read_view(both, "keepalive", 8) == (LoopState(iterations=1), "", "")
+    assert read_view(both, "keepalive", 8) == Stored(LoopState(iterations=1), is_shown=True)
 
 
 @pytest.mark.parametrize(
     "state", ["", "state=%7B", "state=%7B%22version%22%3A2%7D", "state=%7B%22loop%22%3A%22verify%22%7D"]
 )
 def test_an_unreadable_state_is_recognised(state: str) -> None:
-    found = read_view(f"<!-- accord:loop loop=keepalive pull=7 {state} -->", "keepalive", 7)
-    assert found.state is None
+    assert read_view(f"<!-- accord:loop loop=keepalive pull=7 {state} -->", "keepalive", 7) is None
 
 
 def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
@@ -65,7 +65,7 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
     body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
     found = read_view(body, "keepalive", 7)
-    assert (found.state.iterations, found.state.last) == (KEPT, history[-1])
+    assert (found.value.iterations, found.value.last) == (KEPT, history[-1])
 
 
 def test_people_read_what_happened_and_no_secret() -> None:

@@ -52,10 +52,11 @@ def shown(stage: Stage, pull: int = 1) -> LoopState:
     """The state in the one comment; that in the ref is the same."""
     (body,) = comments(stage, pull)
     found = read_view(body, "keepalive", pull)
-    assert found.state is not None
+    assert found is not None
+    assert found.link is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/loops/{pull}/keepalive")
-    assert ref["object"]["sha"] == found.commit
-    return found.state
+    assert ref["object"]["sha"] == found.link.sha
+    return found.value
 
 
 @pytest.mark.slow

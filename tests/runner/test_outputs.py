@@ -29,11 +29,11 @@ from accord.runner.outputs import (
     BUDGET,
     SUMMARY_CHARS,
     TRUNCATION_NOTICE,
+    Published,
     RunFacts,
     attempts_output,
     outputs_of,
 )
-from accord.runner.publish import Published
 from accord.runner.record import Attempt
 from accord.runner.transcripts.account import Account, Usage
 from accord.text.posting import PostingPolicy

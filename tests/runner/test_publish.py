@@ -14,7 +14,8 @@ from support.workshop import TOKEN, Agent, Killed, Workshop, git, killed_after, 
 from accord.engine.operations import OperationLog
 from accord.git.branches import Remote
 from accord.git.leaving_out import ChangeLimits
-from accord.runner.publish import Publication, Published, publish_patch
+from accord.runner.outputs import Published
+from accord.runner.publish import Publication, publish_patch
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
 

@@ -9,7 +9,8 @@ from support.stage import Stage
 from support.workshop import Agent, Workshop, git, publication_of
 
 from accord.engine.operations import OperationLog
-from accord.runner.publish import ConflictBranch, Published, publish_patch
+from accord.runner.outputs import ConflictBranch, Published
+from accord.runner.publish import publish_patch
 from accord_sandbox.faults import Fault
 
 pytestmark = pytest.mark.slow

@@ -132,12 +132,8 @@ class Turns:
     @property
     def state(self) -> LoopState:
         """The state in the comment."""
-        (state,) = [
-            shown.state
-            for body in self.comments
-            if (shown := read_view(body, self.loop, self.number)) is not None and shown.state is not None
-        ]
-        return state
+        (shown,) = filter(None, (read_view(body, self.loop, self.number) for body in self.comments))
+        return shown.value
 
     @property
     def asks(self) -> list[str]:

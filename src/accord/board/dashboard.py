@@ -139,7 +139,9 @@ def board_body(
     """
 
     def render(text: str) -> str:
-        return with_links(clean(text), issues)
+        """Link references by hand, so that GitHub finds none: it would record a mention of each. Others stay text."""
+        linked = _REFERENCE.sub(lambda found: rf"[\#{found[1]}]({issues}/{found[1]})", clean(text))
+        return _ANY_REFERENCE.sub(lambda found: f"{found[0]}{GUARD}", linked)
 
     sections = overview.sections()
     parts = [
@@ -153,15 +155,6 @@ def board_body(
     if len(body) <= BODY_CHARS or most == 1:
         return body
     return board_body(overview, clean, issues, token=token, has_boxes=has_boxes, most=most // 2)
-
-
-def with_links(text: str, issues: str) -> str:
-    """Link the references of a sanitised text by hand, so that GitHub finds none: it would record a mention of each.
-
-    References to other repositories stay text. Pure.
-    """
-    linked = _REFERENCE.sub(lambda found: rf"[\#{found[1]}]({issues}/{found[1]})", text)
-    return _ANY_REFERENCE.sub(lambda found: f"{found[0]}{GUARD}", linked)
 
 
 def _section(name: str, entries: Sequence[Entry], render: Callable[[str], str], *, has_boxes: bool, most: int) -> str:

@@ -274,7 +274,7 @@ def loops_in(comments: Iterable[Comment], identity: Identity, number: int, now: 
     """Return the states of the loops; a run that can no longer report back does not run."""
     ours = [comment for comment in comments if identity.counts(comment.author)]
     views = (read_view(comment.body, loop, number) for loop in ALL for comment in ours)
-    states = (view.state for view in views if view and view.state)
+    states = (view.value for view in views if view)
     return tuple(
         state.model_copy(update={"running": None}) if state.running and is_lost(state.running, now) else state
         for state in states

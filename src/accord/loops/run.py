@@ -44,13 +44,16 @@ LABEL_REFUSED = "label-refused"
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
 
+Outcome = Literal["begun", "acted", "asked", "idle", "ended", "unchanged", "planned"]
+
+
 class Turn(Frozen):
     """The result of one phase: what was written, the decision, the state where it was read, and what was started."""
 
     loop: Loop
     context: LoopContext
     pull: Pull
-    outcome: Literal["begun", "acted", "asked", "idle", "ended", "unchanged", "planned"]
+    outcome: Outcome
     decision: LoopDecision
     state: LoopState | None = None
     note: str = ""
@@ -103,9 +106,7 @@ def begin(
     return planned if is_dry_run else turn
 
 
-def _turn(
-    gathered: Gathered, outcome: Literal["begun", "acted", "asked", "idle", "planned"], decision: LoopDecision
-) -> Turn:
+def _turn(gathered: Gathered, outcome: Outcome, decision: LoopDecision) -> Turn:
     state = gathered.stored.value if gathered.stored else None
     return Turn(gathered.loop, gathered.context, gathered.pull, outcome, decision, state)
 
@@ -213,13 +214,7 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     return _end_turn(run, "ended", kept.value, started=workflow if effects.is_due else "")
 
 
-def _end_turn(
-    run: EndedRun,
-    outcome: Literal["ended", "unchanged", "planned"],
-    state: LoopState,
-    note: str = "",
-    started: str = "",
-) -> Turn:
+def _end_turn(run: EndedRun, outcome: Outcome, state: LoopState, note: str = "", started: str = "") -> Turn:
     decision = LoopDecision(action="stop", reason="", message=note)
     if state.notice is not None:
         decision = LoopDecision.model_validate(state.notice.model_dump(exclude={"problem"}))

@@ -6,9 +6,9 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -58,14 +58,6 @@ CONTINUES = ("run", "fix", "review", "wait", "defer")
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
-class StateView(NamedTuple):
-    """The content of a comment: the state (None where it cannot be read), and the commit and tree of the same state."""
-
-    state: LoopState | None
-    commit: str = ""
-    tree: str = ""
-
-
 class StateStore(StoredDocument[LoopState]):
     """The stored state of one loop on one pull request; ``comments`` are ours that show it, None before they are read.
 
@@ -100,13 +92,12 @@ class StateStore(StoredDocument[LoopState]):
         """Read the state: one request, and one or two more unless exactly one comment of ours shows it."""
         self.comments = self._our_comments()
         views = (read_view(comment.body, self.loop, self.pull) for comment in self.comments)
-        shown = [(view.state, view) for view in views if view and view.state]
+        shown = [view for view in views if view]
         if len(self.comments) != 1 or not shown:
             stored = self.newest()
             if stored or not shown:
                 return stored or Stored(LoopState(loop=self.loop))
-        state, last = max(shown, key=lambda pair: pair[0].revision)
-        return Stored(state, Link(last.commit, last.tree) if last.commit else None, is_shown=True)
+        return max(shown, key=lambda view: view.value.revision)
 
     def update(self, stored: Stored[LoopState], step: Callable[[LoopState], LoopState | None]) -> Stored[LoopState]:
         """Write ``step(state)`` of the newest state as the next revision, unless it is None or the state itself.
@@ -140,17 +131,21 @@ class StateStore(StoredDocument[LoopState]):
 
     def _our_comments(self) -> tuple[Comment, ...]:
         self.own_comments = tuple(one for one in self.github.comments(self.pull) if self.is_ours(one.author))
-        ours = (comment for comment in self.own_comments if read_view(comment.body, self.loop, self.pull))
+        ours = (comment for comment in self.own_comments if _view_fields(comment.body, self.loop, self.pull))
         return tuple(sorted(ours, key=lambda comment: comment.id))
 
 
-def read_view(body: str, loop: str, pull: int) -> StateView | None:
-    """Read a comment; None where it does not belong to this loop on this pull request."""
-    for fields in find_markers(body, MARKER):
-        if fields.get("loop") == loop and fields.get("pull") == str(pull):
-            state = parse_state(fields.get("state", ""), loop)
-            return StateView(state, fields.get("commit", ""), fields.get("tree", "")) if state else StateView(None)
-    return None
+def _view_fields(body: str, loop: str, pull: int) -> Mapping[str, str]:
+    """Return what the marker of a comment says; empty where it does not belong to this loop on this pull request."""
+    found = (each for each in find_markers(body, MARKER) if (each.get("loop"), each.get("pull")) == (loop, str(pull)))
+    return next(found, {})
+
+
+def read_view(body: str, loop: str, pull: int) -> Stored[LoopState] | None:
+    """Read the state that a comment shows; None without one of this loop on this pull request that can be read."""
+    fields = _view_fields(body, loop, pull)
+    state, commit = parse_state(fields.get("state", ""), loop), fields.get("commit", "")
+    return Stored(state, Link(commit, fields.get("tree", "")) if commit else None, is_shown=True) if state else None
 
 
 def parse_state(text: str, loop: str) -> LoopState | None:

@@ -10,7 +10,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from accord.core.errors import AccordError
 from accord.core.findings import count_of, sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import RefChanges, Search, commands_to_undo, guard_refs, keep_work_beside, write_new
-from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
+from accord.git.comparison import changes_since, own_messages
 from accord.git.leaving_out import remarks_on
 from accord.git.paths import some_of
 from accord.git.snapshots import Snapshot, restorable
@@ -234,7 +234,13 @@ class AgentChain:
         git, start = snapshot.agents_git(), snapshot.commit
         record.messages = own_messages(git, start, record.merged)
         warnings += keep_work_beside(git, start, snapshot.beside, request.run_dir, search)
-        warnings += _warnings_about_commits(changes)
+        if changes.pushed:
+            places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed.items()])
+            said = f"The agent or someone else pushed from here: {places}."
+            warnings.append(f"{said} An agent's job needs no token that writes.")
+        if changes.undone:  # files of earlier commits, which the agent left by going on from elsewhere
+            files = f"{count_of(len(changes.undone), 'file')}: {some_of(changes.undone)}."
+            warnings.append(f"The agent's branch lacks commits from before the run, so the changes undo {files}")
         if (changes.unfinished or changes.marked) and record.error is None:
             marked = f"conflict-markers are in {some_of(changes.marked)}" if changes.marked else ""
             detail = sentence("; ".join(filter(None, [changes.unfinished, marked])))
@@ -256,13 +262,3 @@ def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:
     undo = f"They stay as they are. If no person moved them, undo it with `{command}`. Then run it again."
     detail = f"{some_of(list(moved), _NAMED_REFS)}. {undo}"
     return InternalError(kind="refs-moved", detail=detail, has_hint=True)
-
-
-def _warnings_about_commits(changes: WorkTreeChanges) -> Iterator[str]:
-    """Say what was pushed, and which files of earlier commits the agent left by going on from elsewhere."""
-    if changes.pushed:
-        places = some_of([f"{name} ({commit[:7]})" for name, commit in changes.pushed.items()])
-        yield f"The agent or someone else pushed from here: {places}. An agent's job needs no token that writes."
-    if changes.undone:
-        files = f"{count_of(len(changes.undone), 'file')}: {some_of(changes.undone)}."
-        yield f"The agent's branch lacks commits from before the run, so the changes undo {files}"

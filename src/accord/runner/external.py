@@ -16,8 +16,7 @@ from accord.git.program import Git
 from accord.runner.classify import contract_exit_code
 from accord.runner.finish import completed_tasks, conclude
 from accord.runner.models import InternalError, RunOutputs
-from accord.runner.outputs import RunFacts
-from accord.runner.publish import Published
+from accord.runner.outputs import Published, RunFacts
 from accord.runner.registry import registry_at
 from accord.runner.stats import FileStat, count_files, diff_stat, patch_stats, range_stats
 from accord.runner.transcripts.read import codec_of, read_evidence

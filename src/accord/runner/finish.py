@@ -31,8 +31,17 @@ from accord.runner.causes import InternalErrorKind
 from accord.runner.classify import classify, contract_exit_code, is_ended_well
 from accord.runner.contract import check_result
 from accord.runner.models import InternalError, RunOutputs
-from accord.runner.outputs import FinishOptions, RunFacts, outputs_of, safe_line, summary_of, to_valid_text
-from accord.runner.publish import ConflictBranch, Publication, Published, audit_patch, publish_patch
+from accord.runner.outputs import (
+    ConflictBranch,
+    FinishOptions,
+    Published,
+    RunFacts,
+    outputs_of,
+    safe_line,
+    summary_of,
+    to_valid_text,
+)
+from accord.runner.publish import Publication, audit_patch, publish_patch
 from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.refs import short_name
 from accord.runner.stats import count_files, diff_stat, patch_stats
@@ -329,30 +338,29 @@ def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: s
     where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
     page = options.remote.page if options.remote else ""
     compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
+    draft, problem, is_settled, failure = None, "", False, "Its pull requests could not be read"
     try:
-        found = _find_draft(github, conflict.name) if github else None
-    except AccordError as error:
-        return f"{where}: {compare} Its pull requests could not be read: {error.message}"
-    draft, problem = found, ""
-    is_settled = found is not None and (found.state != "open" or NEEDS_HUMAN in found.labels)
-    if github and not is_settled:
-        body = _draft_body(conflict, message, pull, options)
-        try:
-            draft = found or log.write("open-draft", conflict.name, lambda: _open(github, title, body, conflict))
+        draft = _find_draft(github, conflict.name) if github else None
+        is_settled = draft is not None and (draft.state != "open" or NEEDS_HUMAN in draft.labels)
+        if github and not is_settled:
+            failure = "No pull request was opened for it"
+            body = _draft_body(conflict, message, pull, options)
+            send = partial(_open, github, title, body, conflict)
+            draft = draft or log.write("open-draft", conflict.name, send)
+            failure = f"Its label {NEEDS_HUMAN} could not be added"
             number = draft.number if draft else 0
             add = partial(github.add_labels, number, [NEEDS_HUMAN])
             log.write("add-labels", NEEDS_HUMAN, add, number=number)
-        except AccordError as error:
-            failed = f"Its label {NEEDS_HUMAN} could not be added" if draft else "No pull request was opened for it"
-            problem = f"{failed}: {error.message}"
-    if log.is_dry_run and found is None:
+    except AccordError as error:
+        problem = f"{failure}: {error.message}"
+    if log.is_dry_run and draft is None and not problem:
         return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
-    if log.is_dry_run and found:
-        labels = "" if is_settled else f" It would get the label {NEEDS_HUMAN}."
-        return f"Dry run: the changes are in the {_state(found)}pull request {found.number}: {found.url}{labels}"
     if draft is None:
         return f"{where}: {compare} {problem}".rstrip()
-    return f"{where} and in the {_state(draft)}pull request {draft.number}: {draft.url} {problem}".rstrip()
+    found = f"in the {_state(draft)}pull request {draft.number}: {draft.url}"
+    if log.is_dry_run:
+        return f"Dry run: the changes are {found}{'' if is_settled else f' It would get the label {NEEDS_HUMAN}.'}"
+    return f"{where} and {found} {problem}".rstrip()
 
 
 def _draft_body(conflict: ConflictBranch, message: str, pull: str, options: FinishOptions) -> str:

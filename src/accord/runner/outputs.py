@@ -32,8 +32,8 @@ from accord.text.sanitise import sanitise, sanitise_line
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
+    from accord.github.commits import DeliveredCommit
     from accord.runner.analysis.analyse import Analysis
-    from accord.runner.publish import Published
 
 BUDGET = 960_000
 """Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, whether 2**20 or 10**6."""
@@ -85,6 +85,31 @@ class FinishOptions(Frozen):
     log: OperationLog = field(default_factory=OperationLog)
     allows_steering: bool = False  # push changes to steering files
     limits: ChangeLimits = DEFAULT_LIMITS  # changes beyond them are never pushed
+
+
+class ConflictBranch(Frozen):
+    """The branch that has a run's changes, which conflict with another branch."""
+
+    name: str
+    onto: str  # the other branch
+    paths: tuple[str, ...]  # with conflicts
+
+
+class Published(Frozen):
+    """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new."""
+
+    commit_sha: str = ""
+    files_changed: int = 0  # paths of the commit, a renamed file once
+    failure: InternalError | None = None
+    conflict: ConflictBranch | None = None  # set if the changes are on a branch of their own
+    with_tokens: tuple[str, ...] = ()  # paths with a text that looks like a token
+    steering: tuple[str, ...] = ()  # paths that steer agents or CI
+    dependencies: tuple[str, ...] = ()  # manifests and lock files
+    records: tuple[str, ...] = ()  # files of sessions and missions
+    delivery: DeliveredCommit | None = field(default=None, compare=False)  # None if it was there before
+    was_there: bool = False  # pushed by the agent or by others
+    flattened: tuple[str, ...] = ()  # commits that the agent merged and the branch does not have
+    moved_to: str = ""  # a new branch, as the pull requests of the one that was asked for are over
 
 
 class RunFacts(Frozen):

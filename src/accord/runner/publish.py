@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry import shipped_registry
@@ -50,7 +50,7 @@ from accord.github.commits import DeliveredCommit, deliver_commit, plan_upload, 
 from accord.github.pulls import are_over, heads_on
 from accord.runner.causes import InternalErrorKind
 from accord.runner.models import InternalError
-from accord.runner.outputs import FinishOptions
+from accord.runner.outputs import ConflictBranch, FinishOptions, Published
 from accord.runner.refs import SHA, branch_of
 from accord.runner.stats import FileStat, patch_stats, range_stats
 from accord.text.redaction import Redactor
@@ -85,31 +85,6 @@ class NotPublished(Refused):
     def __init__(self, kind: InternalErrorKind, message: str, *, hint: str) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
-
-
-class ConflictBranch(Frozen):
-    """The branch that has a run's changes, which conflict with another branch."""
-
-    name: str
-    onto: str  # the other branch
-    paths: tuple[str, ...]  # with conflicts
-
-
-class Published(Frozen):
-    """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new."""
-
-    commit_sha: str = ""
-    files_changed: int = 0  # paths of the commit, a renamed file once
-    failure: InternalError | None = None
-    conflict: ConflictBranch | None = None  # set if the changes are on a branch of their own
-    with_tokens: tuple[str, ...] = ()  # paths with a text that looks like a token
-    steering: tuple[str, ...] = ()  # paths that steer agents or CI
-    dependencies: tuple[str, ...] = ()  # manifests and lock files
-    records: tuple[str, ...] = ()  # files of sessions and missions
-    delivery: DeliveredCommit | None = field(default=None, compare=False)  # None if it was there before
-    was_there: bool = False  # pushed by the agent or by others
-    flattened: tuple[str, ...] = ()  # commits that the agent merged and the branch does not have
-    moved_to: str = ""  # a new branch, as the pull requests of the one that was asked for are over
 
 
 def publish_patch(remote: Remote, work: Publication, github: GitHub | None = None) -> Published:

@@ -59,7 +59,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
             raise
     finally:
         record.duration_seconds = round((job.clock.now() - began).total_seconds(), 3)
-        record = _write_record(_without_secrets(record, job), request.run_dir, progress)
+        record = _write_record(record, request.run_dir, progress, job)
         outcomes = [f"{attempt.agent} {attempt.outcome}" for attempt in record.attempts]
         log("runner", "attempts %s, error %s", outcomes, record.error)
     return record
@@ -80,8 +80,12 @@ def _error_of(error: Exception, progress: RunProgress) -> InternalError:
     return InternalError(kind=kind, detail=detail, has_hint=not progress.has_run)
 
 
-def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> RunRecord:
-    path = folder / layout.RECORD
+def _write_record(record: RunRecord, folder: Path, progress: RunProgress, job: JobContext) -> RunRecord:
+    """Write the record without secrets."""
+    redact = replace(job, declared=frozenset(record.secret_names)).redactor
+    error = record.error and record.error.model_copy(update={"detail": redact(record.error.detail)})
+    texts = {name: tuple(map(redact, getattr(record, name))) for name in ("warnings", "messages")}
+    record, path = record.model_copy(update={"error": error, **texts}), folder / layout.RECORD
     try:
         layout.make_writable(path)
         (folder / _RESERVE).unlink(missing_ok=True)
@@ -89,13 +93,6 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress) -> Run
     except OSError as error:
         return record.model_copy(update={"error": record.error or _error_of(error, progress)})
     return record
-
-
-def _without_secrets(record: RunRecord, job: JobContext) -> RunRecord:
-    redact = replace(job, declared=frozenset(record.secret_names)).redactor
-    error = record.error and record.error.model_copy(update={"detail": redact(record.error.detail)})
-    texts = {name: tuple(map(redact, getattr(record, name))) for name in ("warnings", "messages")}
-    return record.model_copy(update={"error": error, **texts})
 
 
 def _prepare_folder(request: RunRequest) -> None:

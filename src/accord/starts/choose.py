@@ -82,7 +82,8 @@ def check_event(event: StartEvent, config: AccordConfig) -> str:
             "The event was caused by a bot, and bots start nothing. "
             "To start it, comment a command such as `/accord review`."
         )
-    if event.trigger is Trigger.LABEL and not _is_start_label(event):
+    label, starts = event.word.lower(), REVIEW_LABEL if event.is_pull else PLAN_LABEL
+    if event.trigger is Trigger.LABEL and label != starts and (event.is_pull or not names_agent(label)):
         return "This label starts nothing."
     if event.is_fork:
         is_merge = event.trigger is Trigger.MERGED
@@ -91,13 +92,6 @@ def check_event(event: StartEvent, config: AccordConfig) -> str:
     if event.is_draft and event.trigger is Trigger.PULL:
         return f"#{event.number} is a draft. Its review starts when it is marked as ready."
     return ""
-
-
-def _is_start_label(event: StartEvent) -> bool:
-    label = event.word.lower()
-    if event.is_pull:
-        return label == REVIEW_LABEL
-    return label == PLAN_LABEL or names_agent(label)
 
 
 def choose(event: StartEvent, facts: ItemFacts) -> StartChoice:

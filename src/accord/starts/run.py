@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from accord.core.clock import parse_timestamp
-from accord.core.errors import AccordError, BrokenContract, Refused
+from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import warning
 from accord.core.log import log
-from accord.engine.operations import LedgerEntry, Operation, OperationStatus, apply_in_order, skipped_if
+from accord.engine.operations import Operation, OperationStatus, apply_in_order, skipped_if
 from accord.engine.receipts import Receipt, report_errors
 from accord.engine.trust import PAUSED, RefusedLabel
 from accord.github.comments import show_comment
@@ -72,7 +73,7 @@ def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool =
 
 def apply(context: StartContext, operations: Sequence[Operation], receipt: Receipt, *, is_dry_run: bool) -> bool:
     """Apply operations and record them; return whether GitHub refused to start a workflow, which a comment shows."""
-    entries, error = _apply_operations(context, operations, is_dry_run=is_dry_run)
+    entries, error = apply_in_order(operations, partial(_apply, context), is_dry_run=is_dry_run)
     receipt.end(entries, error, is_dry_run=is_dry_run)
     hint = "Nothing to do: only the reaction is left out."
     receipt.findings += [
@@ -92,7 +93,7 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
 def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
     """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
-    receipt.operations = [*receipt.operations, *_apply_operations(context, operations)[0]]
+    receipt.operations = [*receipt.operations, *apply_in_order(operations, partial(_apply, context))[0]]
 
 
 def _plan(context: StartContext, event: StartEvent) -> Planned:
@@ -194,13 +195,7 @@ def _plan_specs(context: StartContext, event: StartEvent) -> Planned:
     return tuple(plans), reason
 
 
-def _apply_operations(
-    context: StartContext, operations: Sequence[Operation], *, is_dry_run: bool = False
-) -> tuple[list[LedgerEntry], AccordError | None]:
-    return apply_in_order(operations, lambda each: skipped_if(not _apply(context, each)), is_dry_run=is_dry_run)
-
-
-def _apply(context: StartContext, operation: Operation) -> bool:
+def _apply(context: StartContext, operation: Operation) -> OperationStatus | None:
     github = context.github
     match operation:
         case React():
@@ -208,20 +203,20 @@ def _apply(context: StartContext, operation: Operation) -> bool:
                 github.react(operation.comment_id, operation.reaction)
             except NotThere:  # a person deleted the comment meanwhile; what it asks for is done all the same
                 context.gone.append(operation.key)
-                return False
+                return OperationStatus.SKIPPED
         case ShowStatus():
             _show_status(context, operation)
         case StartWorkflow():
             context.started[operation.inputs["start"]] = _start_workflow(context, operation)
         case LinkRun():
-            return _link_run(context, operation)
+            return skipped_if(not _link_run(context, operation))
         case CancelRun():
             github.cancel_run(operation.run_id)
         case PauseLoops():
             github.add_labels(operation.number, [PAUSED])
         case MoveWorkItem():
             apply_move(github, operation)
-    return True
+    return None
 
 
 def _show_status(context: StartContext, operation: ShowStatus) -> None:

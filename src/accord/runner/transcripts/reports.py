@@ -107,7 +107,8 @@ def reported_errors(text: str, source: ErrorSource, account: Account) -> list[Ag
     found: list[AgentError] = []
     waited: float | None = None
     is_counted = follows_git = False
-    usual = _scope(text, source, account)
+    is_quoted = source == "text" or account.errors or rules.CONVERSATION.search(text)
+    usual: _Scope = "reports" if is_quoted else "beginnings" if account.has_worked else "all"
     lines = printed_lines(text)
     last = first = len(lines) if source == "text" else 0
     while first > 1 and _HEADER.match(lines[first - 1]):
@@ -142,12 +143,6 @@ def printed_lines(text: str) -> list[str]:
     joined = _JSON_BLOCK.sub(lambda at: at[0] if json_prefix(at[1]) is None else " ".join(at[0].split()), whole)
     before, end, _ = joined.rpartition(_STEP_END) if _LOG_PREFIX.match(text) else ("", "", "")
     return [_GLYPHS.sub("", line) for line in (before if end else joined).rstrip().splitlines()]
-
-
-def _scope(text: str, source: ErrorSource, account: Account) -> _Scope:
-    if source == "text" or account.errors or rules.CONVERSATION.search(text):
-        return "reports"
-    return "beginnings" if account.has_worked else "all"
 
 
 def _is_report(line: str, scope: _Scope) -> bool:
