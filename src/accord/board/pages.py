@@ -112,27 +112,20 @@ def render_page(
 
     A page with a mark asks the server for later ones. One with a token has fields for answers.
     """
-    items = items_of(snapshot)
-    found = _context(name, snapshot, items)
+    found = _context(name, snapshot, items_of(snapshot))
     if found is None:
         return None
     template, context = found
-    return _render(template, {**context, "name": name, "mark": mark, "token": token}, snapshot, clean, items)
+    return _render(template, {**context, "name": name, "mark": mark, "token": token}, snapshot, clean)
 
 
 def render_refusal(error: AccordError, snapshot: BoardSnapshot, clean: Callable[[str], str]) -> str:
     """Return the page that says why an answer was not recorded."""
     context = {"error": error, "findings": getattr(error, "findings", ()), "name": "", "mark": None, "token": ""}
-    return _render("refusal.html", context, snapshot, clean, items_of(snapshot))
+    return _render("refusal.html", context, snapshot, clean)
 
 
-def _render(
-    template: str,
-    context: dict[str, Any],
-    snapshot: BoardSnapshot,
-    clean: Callable[[str], str],
-    items: Iterable[PlacedItem],
-) -> str:
+def _render(template: str, context: dict[str, Any], snapshot: BoardSnapshot, clean: Callable[[str], str]) -> str:
     common = {
         "tabs": TABS,
         "headings": HEADINGS,
@@ -141,7 +134,7 @@ def _render(
         "at": snapshot.at,
         "problem": snapshot.problem,
         "notes": snapshot.overview.notes,
-        "pages": {(placed.facts.address.repository, placed.number): placed.page for placed in items},
+        "pages": {(placed.facts.address.repository, placed.number): placed.page for placed in items_of(snapshot)},
         "with_command": WITH_COMMAND,
         "clean": clean,
     }

@@ -44,7 +44,7 @@ LABEL_REFUSED = "label-refused"
 LOOPS: dict[str, Loop] = {loop.name: loop() for loop in (Keepalive, Autofix, Verify, BotComments)}
 
 
-Outcome = Literal["begun", "acted", "asked", "idle", "ended", "unchanged", "planned"]
+TurnOutcome = Literal["begun", "acted", "asked", "idle", "ended", "unchanged", "planned"]
 
 
 class Turn(Frozen):
@@ -53,7 +53,7 @@ class Turn(Frozen):
     loop: Loop
     context: LoopContext
     pull: Pull
-    outcome: Outcome
+    outcome: TurnOutcome
     decision: LoopDecision
     state: LoopState | None = None
     note: str = ""
@@ -106,7 +106,7 @@ def begin(
     return planned if is_dry_run else turn
 
 
-def _turn(gathered: Gathered, outcome: Outcome, decision: LoopDecision) -> Turn:
+def _turn(gathered: Gathered, outcome: TurnOutcome, decision: LoopDecision) -> Turn:
     state = gathered.stored.value if gathered.stored else None
     return Turn(gathered.loop, gathered.context, gathered.pull, outcome, decision, state)
 
@@ -214,7 +214,7 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     return _end_turn(run, "ended", kept.value, started=workflow if effects.is_due else "")
 
 
-def _end_turn(run: EndedRun, outcome: Outcome, state: LoopState, note: str = "", started: str = "") -> Turn:
+def _end_turn(run: EndedRun, outcome: TurnOutcome, state: LoopState, note: str = "", started: str = "") -> Turn:
     decision = LoopDecision(action="stop", reason="", message=note)
     if state.notice is not None:
         decision = LoopDecision.model_validate(state.notice.model_dump(exclude={"problem"}))

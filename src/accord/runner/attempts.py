@@ -141,14 +141,14 @@ def take_attempt(
     ``resume`` is the conversation to go on with. A failed turn has no result.
     """
     ready, job, record = session.ready, session.job, budget.record
-    run_dir, codec = ready.request.run_dir, ready.entry.codec
+    run_dir = ready.request.run_dir
     if record.attempts:
         if number := last_turn(record.attempts):
             _move_files(run_dir, run_dir / f"attempt-{number}")
         write_prompt(ready.request, prompt)
     began = job.clock.now()
     end = session.take_turn(prompt, budget.seconds_left, resume=resume, usd_left=budget.usd_left)
-    record.agent, record.codec = ready.name, codec
+    record.agent, record.codec = ready.name, ready.entry.codec
     record.exit_code, record.error = end.exit_code, end.error
     if end.error and end.error.kind == "time-limit":
         detail = f"The agent reached its time limit of {span(ready.request.max_runtime_minutes * 60)}."
@@ -158,7 +158,7 @@ def take_attempt(
     if names := ", ".join(end.shortened):
         printed = f"The agent printed more than {ready.entry.output_mib} MiB"
         session.progress.warn(f"{printed}. The middle of {names} is missing.")
-    evidence = evidence_in(run_dir, codec, ready.name, end.exit_code, record.error)
+    evidence = evidence_in(run_dir, record)
     checked = ContractResult(None)
     if is_ended_well(evidence) and ready.schema:
         given = evidence.account.structured, evidence.account.final_message

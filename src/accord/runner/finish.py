@@ -72,7 +72,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         return outputs_of(RunFacts(record.agent), options.redact, options.policy)
     declared = redactor_for(options.environment, certain=record.secret_names)
     options = replace(options, redact=options.redact.and_knows(declared))
-    evidence = evidence_in(run_dir, record.codec, record.agent, record.exit_code, record.error)
+    evidence = evidence_in(run_dir, record)
     is_broken = False
     if is_ended_well(evidence):
         is_broken = _has_broken_result(run_dir, record.kind, evidence.account)
@@ -158,8 +158,7 @@ class _FinishedRun(Frozen):
                 published = self._fork_failure(pull) or publish_patch(options.remote, publication, options.github)
             facts = replace(facts, published=published)
             if published.conflict:
-                said = (self.account.final_message, self.record.context.pull)
-                where = _report_conflict(published.conflict, publication.subject, *said, options)
+                where = self._report_conflict(published.conflict, publication.subject)
                 return replace(facts, warnings=(*facts.warnings, where, *_path_warnings(published)))
             if published.failure:
                 return self.keep_changes(facts)
@@ -261,6 +260,47 @@ class _FinishedRun(Frozen):
             record.pushed.get(f"origin/{short_name(context.pr_ref)}", ""),
         )
 
+    def _report_conflict(self, conflict: ConflictBranch, title: str) -> str:
+        """Open the draft, and return a sentence that says where the changes are. A dry run opens nothing."""
+        options, github, log = self.options, self.options.github, self.options.log
+        where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
+        page = options.remote.page if options.remote else ""
+        compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
+        draft, problem, is_settled, failure = None, "", False, "Its pull requests could not be read"
+        try:
+            draft = _find_draft(github, conflict.name) if github else None
+            is_settled = draft is not None and (draft.state != "open" or NEEDS_HUMAN in draft.labels)
+            if github and not is_settled:
+                failure = "No pull request was opened for it"
+                send = partial(_open, github, title, self._draft_body(conflict), conflict)
+                draft = draft or log.write("open-draft", conflict.name, send)
+                failure = f"Its label {NEEDS_HUMAN} could not be added"
+                number = draft.number if draft else 0
+                add = partial(github.add_labels, number, [NEEDS_HUMAN])
+                log.write("add-labels", NEEDS_HUMAN, add, number=number)
+        except AccordError as error:
+            problem = f"{failure}: {error.message}"
+        if log.is_dry_run and draft is None and not problem:
+            return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
+        if draft is None:
+            return f"{where}: {compare} {problem}".rstrip()
+        found = f"in the {_state(draft)}pull request {draft.number}: {draft.url}"
+        if log.is_dry_run:
+            return f"Dry run: the changes are {found}{'' if is_settled else f' It would get the label {NEEDS_HUMAN}.'}"
+        return f"{where} and {found} {problem}".rstrip()
+
+    def _draft_body(self, conflict: ConflictBranch) -> str:
+        """Return the paths, the beginning of the agent's message, and how to resolve the conflict."""
+        redact, policy = self.options.redact, self.options.policy
+        number = self.record.context.pull.strip().removeprefix("#")
+        paths = [as_code(safe_line(path, redact, policy, _PATH_CHARS)) for path in conflict.paths]
+        onto = as_code(conflict.onto)
+        steps = f"To resolve it:\n\n```bash\n{resolution(conflict.name, conflict.onto)}\n```"
+        target = f"{onto} and its pull request #{number}" if number.isascii() and number.isdecimal() else onto
+        end = f"Then mark this pull request as ready for review, and merge it into {target}."
+        notice = conflict_notice(onto, paths)
+        return "\n\n".join(filter(None, [notice, summary_of(self.account.final_message, redact, policy), steps, end]))
+
 
 def read_patch(run_dir: Path, record: RunRecord) -> bytes:
     """Read the patch of a run. Raises BrokenContract if it is missing or not the one that the run wrote."""
@@ -327,53 +367,6 @@ def completed_tasks(body: str, account: Account, diff: str, environment: Mapping
 
 def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
-
-
-def _report_conflict(conflict: ConflictBranch, title: str, message: str, pull: str, options: FinishOptions) -> str:
-    """Open the draft, and return a sentence that says where the changes are. A dry run opens nothing.
-
-    ``title`` is that of the draft, ``message`` the agent's, and ``pull`` the number of the run's own pull request.
-    """
-    github, log = options.github, options.log
-    where = f"The changes conflict with {conflict.onto}, so they are on the branch {conflict.name}"
-    page = options.remote.page if options.remote else ""
-    compare = f"{page}/compare/{quote(conflict.onto, safe='/')}...{quote(conflict.name, safe='/')}"
-    draft, problem, is_settled, failure = None, "", False, "Its pull requests could not be read"
-    try:
-        draft = _find_draft(github, conflict.name) if github else None
-        is_settled = draft is not None and (draft.state != "open" or NEEDS_HUMAN in draft.labels)
-        if github and not is_settled:
-            failure = "No pull request was opened for it"
-            body = _draft_body(conflict, message, pull, options)
-            send = partial(_open, github, title, body, conflict)
-            draft = draft or log.write("open-draft", conflict.name, send)
-            failure = f"Its label {NEEDS_HUMAN} could not be added"
-            number = draft.number if draft else 0
-            add = partial(github.add_labels, number, [NEEDS_HUMAN])
-            log.write("add-labels", NEEDS_HUMAN, add, number=number)
-    except AccordError as error:
-        problem = f"{failure}: {error.message}"
-    if log.is_dry_run and draft is None and not problem:
-        return f"Dry run: the changes would be pushed to {conflict.name}, in a draft for {conflict.onto}."
-    if draft is None:
-        return f"{where}: {compare} {problem}".rstrip()
-    found = f"in the {_state(draft)}pull request {draft.number}: {draft.url}"
-    if log.is_dry_run:
-        return f"Dry run: the changes are {found}{'' if is_settled else f' It would get the label {NEEDS_HUMAN}.'}"
-    return f"{where} and {found} {problem}".rstrip()
-
-
-def _draft_body(conflict: ConflictBranch, message: str, pull: str, options: FinishOptions) -> str:
-    """Return the paths, the beginning of the agent's message, and how to resolve the conflict."""
-    redact, policy = options.redact, options.policy
-    number = pull.strip().removeprefix("#")
-    paths = [as_code(safe_line(path, redact, policy, _PATH_CHARS)) for path in conflict.paths]
-    onto = as_code(conflict.onto)
-    steps = f"To resolve it:\n\n```bash\n{resolution(conflict.name, conflict.onto)}\n```"
-    target = f"{onto} and its pull request #{number}" if number.isascii() and number.isdecimal() else onto
-    end = f"Then mark this pull request as ready for review, and merge it into {target}."
-    notice = conflict_notice(onto, paths)
-    return "\n\n".join(filter(None, [notice, summary_of(message, redact, policy), steps, end]))
 
 
 def _open(github: GitHub, title: str, body: str, conflict: ConflictBranch) -> Pull:

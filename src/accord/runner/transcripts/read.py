@@ -14,7 +14,7 @@ from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.runner import record as layout
 from accord.runner.models import InternalError
-from accord.runner.record import open_regular
+from accord.runner.record import RunRecord, open_regular
 from accord.runner.registry import registry_at
 from accord.runner.transcripts.account import (
     MAX_MESSAGE_CHARS,
@@ -112,22 +112,21 @@ def read_evidence(
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
 
 
-def evidence_in(
-    run_dir: Path, codec: str, agent: str, exit_code: int | None, error: InternalError | None
-) -> RunEvidence:
+def evidence_in(run_dir: Path, record: RunRecord) -> RunEvidence:
     """Return the evidence in the folder of a run. A submitted result replaces the one in the agent's answer."""
     names = (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE)
     stdout, stderr, message = (run_dir / name for name in names)
-    evidence = read_evidence(codec, agent, exit_code, stdout, stderr=stderr, final_message=message, error=error)
+    known = (record.codec, record.agent, record.exit_code, stdout)
+    evidence = read_evidence(*known, stderr=stderr, final_message=message, error=record.error)
     with _open_or_empty(run_dir / layout.SUBMITTED) as stream:
         value = _object_in(_message(stream))
     if value is not None:
         account = evidence.account
         account.structured = value
         account.warnings = tuple(text for text in account.warnings if text != NO_STRUCTURED_RESULT)
-    if exit_code == 0 and codec in FORMATS and not evidence.account.is_structured:  # accord asked for events
-        evidence.account.ending = "failure"
-        evidence.account.warnings += (_NO_EVENT.format(codec),)
+    if record.exit_code == 0 and record.codec in FORMATS and not evidence.account.is_structured:
+        evidence.account.ending = "failure"  # accord asked for events
+        evidence.account.warnings += (_NO_EVENT.format(record.codec),)
     return evidence
 
 
