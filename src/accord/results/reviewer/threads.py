@@ -3,7 +3,8 @@
 The comments of one review are matched with themselves first, so that a finding has one comment and one thread.
 A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
 by the changes since. Agents reword, so a comment and a thread at one line that match no other text are the same finding
-too if most of their words are the same. A thread is settled when a person resolved it or hid its first comment.
+too if most of their words, or of the words of What, are the same. A thread is settled when a person resolved it or hid
+its first comment.
 """
 
 from __future__ import annotations
@@ -120,12 +121,9 @@ def _parts(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def similarity(text: str, other: str) -> float:
-    """Return the share of common words (Jaccard index), in What or in all, whichever is smaller.
-
-    Two findings at one line may have the same Why and Fix.
-    """
+    """Return the share of common words (Jaccard index), in What alone or in all, whichever is larger."""
     pairs = zip(_parts(text), _parts(other), strict=True)
-    return min(len(words & others) / (len(words | others) or 1) for words, others in pairs)
+    return max(len(words & others) / (len(words | others) or 1) for words, others in pairs)
 
 
 def without_repeats(notes: Sequence[Note]) -> tuple[Note, ...]:
