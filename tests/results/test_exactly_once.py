@@ -182,7 +182,7 @@ def reviewer_work(folder: Path) -> Iterator[Work]:
 
 
 SECOND_REVIEW = needs_changes(
-    comment("src/long.txt", 4, finding("Kept")),
+    comment("src/long.txt", 4, f"{finding('Kept')} In other words."),
     comment("src/long.txt", 6, finding("Settled")),
     comment("src/long.txt", 3, finding("New")),
     comment("new name.txt", None, finding("New")),
@@ -191,7 +191,7 @@ SECOND_REVIEW = needs_changes(
 
 @contextmanager
 def second_work(folder: Path) -> Iterator[Work]:
-    """A review of an older head with threads of every fate: kept, settled, resolved, left to the person in it."""
+    """A review of an older head with threads of every fate: kept, settled, resolved, left to a person."""
     with review_stage(folder, rate_limits=None) as stage:
         fates = {3: "Kept", 5: "Settled", 1: "Resolved", 2: "Answered"}
         post(stage, needs_changes(*(comment("src/long.txt", n, finding(fate)) for n, fate in fates.items())))
@@ -282,7 +282,7 @@ WORKS: dict[str, tuple[Any, int, int]] = {
     "changed plan": (changed_plan_work, 16, LEASE + 1 + 5 + 2 + 4 + 1 + 1),
     "structured": (structured_work, 9, FIRST_LEASE + 2 + 1 + 2 + 2 + 2 + 2),
     "reviewer": (reviewer_work, 9, LEASE + 1 + 2 + 1 + 1 + 1),
-    "second-review": (second_work, 9, LEASE + 1 + 1 + 1 + 2 + 1 + 1),
+    "second-review": (second_work, 9, LEASE + 1 + 1 + 1 + 1 + 2 + 1 + 1),
     "implementor": (implementor_work, 5, FIRST_LEASE + 1 + 1 + 1),
     "signed": (signed_work, 5, FIRST_LEASE + 4 + 1 + 1 + 1),
     "second-branch": (second_branch_work, 8, LEASE + 1 + 1),

@@ -104,7 +104,63 @@ def test_a_finding_in_other_words_keeps_its_thread_on_a_moved_and_rewritten_line
     reworded = {**TWO, "line": 4, "body": TWO["body"].replace("off by one", "it is off by one")}
     receipt = post(stage, needs_changes(reworded), commit=later)
     assert (counts(receipt), states(stage)) == ((0, 0, 0, 1, 0, 0), [False])
-    assert [len(texts) for texts in said(stage)] == [1]
+    assert said(stage) == [[TWO["body"], reworded["body"]]]
+
+
+OTHER_FIX = {**ONE, "body": "What: off by one.\nWhy: criterion 4 asks for it.\nFix: count from zero."}
+
+
+def test_a_finding_that_is_kept_in_new_words_answers_its_thread_with_them_once(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    resolve(stage, threads(stage)[1])
+    later = push(stage, NEW + "one more\n")
+    result = needs_changes(OTHER_FIX, {**TWO, "body": f"{TWO['body']} Still."})
+    receipt = post(stage, result, commit=later)
+    bodies = [each["body"] for each in result["review"]["comments"]]
+    expected = [[ONE["body"], bodies[0]], [TWO["body"], bodies[1]]]
+    assert (counts(receipt), said(stage), states(stage)) == ((0, 0, 0, 1, 1, 0), expected, [False, True])
+    again = post(stage, result, commit=later)
+    assert (again.outcome, again.writes, again.details) == (Outcome.UNCHANGED, 0, receipt.details)
+    last = push(stage, NEW + "two more\n")
+    assert counts(post(stage, needs_changes(OTHER_FIX, TWO), commit=last)) == (0, 0, 0, 1, 1, 0)
+    assert said(stage) == expected
+    assert "review-repeated" not in codes(post(stage, needs_changes({**ONE, "body": f"{ONE['body']} Really."}, TWO)))
+    assert said(stage)[0][2:] == [f"{ONE['body']} Really."]
+
+
+def test_new_words_beyond_the_limit_are_in_the_body(stage: Stage) -> None:
+    post(stage, needs_changes(ONE, TWO))
+    receipt = post(stage, needs_changes(OTHER_FIX, TWO), commit=push(stage, NEW + "one more\n"), max_comments=0)
+    assert (counts(receipt), states(stage)) == ((0, 0, 1, 1, 0, 0), [False, False])
+    assert OTHER_FIX["body"] in reviews(stage)[-1]["body"]
+
+
+def test_new_words_that_github_does_not_take_in_their_thread_are_in_the_body(stage: Stage) -> None:
+    post(stage, needs_changes(ONE))
+    later = push(stage, NEW + "one more\n")
+
+    def begin_review(entry: LedgerEntry, ended: int, total: int) -> None:
+        if entry.op == "post-review":  # from now on, GitHub refuses replies
+            stage.send("POST", f"/repos/{stage.repository}/pulls/{PULL}/reviews", body="Not submitted")
+
+    receipt = post(stage, needs_changes(OTHER_FIX), commit=later, on_entry=begin_review)
+    assert (receipt.outcome, counts(receipt), states(stage)) == (Outcome.APPLIED, (0, 0, 1, 0, 0, 0), [False])
+    assert ("anchors-refused" in codes(receipt), "in its thread" in receipt.findings[-1].message) == (True, True)
+    assert OTHER_FIX["body"] in reviews(stage)[1]["body"]
+    again = post(stage, needs_changes(OTHER_FIX), commit=later)
+    assert (again.writes, again.details) == (0, receipt.details)
+
+
+def test_new_words_are_posted_by_the_run_after_one_that_was_stopped(stage: Stage) -> None:
+    post(stage, needs_changes(TWO))
+    later = push(stage, "first\n" + NEW.replace("line three\n", "line 3, again\nand more\n"))
+    result = needs_changes({**OTHER_FIX, "line": 4})
+    stage.server.faults.add(Fault("lost-before", path="/replies$", times=99))
+    assert post(stage, result, commit=later).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    receipt = post(stage, result, commit=later)
+    assert (receipt.error, counts(receipt)) == (None, (0, 0, 0, 1, 0, 0))
+    assert said(stage) == [[TWO["body"], OTHER_FIX["body"]]]
 
 
 def test_comments_on_files_keep_their_threads_and_those_in_the_body_are_listed_again(stage: Stage) -> None:
@@ -300,3 +356,8 @@ def test_a_lost_answer_to_a_reply_makes_no_second_one(stage: Stage) -> None:
     stage.server.faults.add(Fault("lost-after", path="/replies$"))
     receipt = post(stage, approve(), commit=push(stage, NEW + "one more\n"))
     assert (receipt.outcome, len(said(stage)[0])) == (Outcome.APPLIED, 2)
+    stage.reset()
+    post(stage, needs_changes(ONE))
+    stage.server.faults.add(Fault("lost-after", path="/replies$"))
+    receipt = post(stage, needs_changes(OTHER_FIX), commit=push(stage, NEW + "one more\n"))
+    assert (receipt.outcome, said(stage)) == (Outcome.APPLIED, [[ONE["body"], OTHER_FIX["body"]]])

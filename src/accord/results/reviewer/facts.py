@@ -17,6 +17,7 @@ from accord.github.models import Forbidden, Identity, Issue, NotThere, Pull, Pul
 from accord.github.pulls import closing_references
 from accord.results.bodies import has_marker
 from accord.results.reviewer.placement import (
+    IN_THREADS,
     MOST_PLACED,
     PART,
     Anchors,
@@ -235,8 +236,9 @@ def posted_numbers(comments: Iterable[Comment], marker: str, facts: ReviewFacts)
 
 
 def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
-    """Read the threads of earlier reviews; for a posted review, those whose finding it found gone."""
-    if not facts.standing or facts.is_superseded or (facts.mine and not (facts.marks and facts.marks.gone)):
+    """Read the threads of earlier reviews; for a posted review, those that it found again, or gone."""
+    marks = facts.marks
+    if not facts.standing or facts.is_superseded or (facts.mine and not (marks and (marks.gone or marks.has_earlier))):
         return facts
     number, commit, head = facts.pull.number, facts.draft.commit, facts.pull.head_sha
     try:
@@ -245,15 +247,17 @@ def _with_threads(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
         every = github.threads_without_state(number)
         facts = facts.with_finding(_without_state(number, refused))
     ours = threads_of_ours(every, facts.standing, facts.identity)
-    if facts.mine and facts.marks:
-        threads = read_threads(ours, facts.standing, facts.identity, commit, head, {})
-        return replace(facts, gone=tuple(thread for thread in threads if thread.comment_id in facts.marks.gone))
     notes = facts.draft.own_notes[:MOST_PLACED]
+    if marks:
+        notes = tuple(note for note in notes if marks.places[note.at] in IN_THREADS)
     texts, paths = {finding_text(note.text) for note in notes}, {note.path for note in notes}
     commits = unlocated_commits(ours, texts, paths, commit, head)
     changes = {old: _files_since(github, old, commit) for old in commits[:MOST_COMPARED]}
     threads = read_threads(ours, facts.standing, facts.identity, commit, head, changes)
     matches = match_threads(notes, threads)
+    if marks:
+        gone = (thread for thread in threads if thread.comment_id in marks.gone)
+        return replace(facts, matches=matches, gone=tuple(gone))
     facts = replace(facts, matches=matches, gone=tuple(gone_threads(threads, matches.values())))
     newest = facts.standing[-1]
     return replace(facts, repeated=newest) if _is_repeated(facts, newest) else facts
@@ -285,7 +289,11 @@ def _is_repeated(facts: ReviewFacts, newest: Review) -> bool:
     draft, notes = facts.draft, facts.draft.own_notes
     is_same = newest.commit == draft.commit and newest.state != "DISMISSED"
     asks = any(fields.get("asks") == draft.verdict for fields in find_markers(newest.body, REVIEW))
-    is_said = all(note.at in facts.matches or is_in_body(draft, note, newest.body) for note in notes)
+    threads = facts.matches
+    is_said = all(
+        threads[note.at].has_text(note.text) if note.at in threads else is_in_body(draft, note, newest.body)
+        for note in notes
+    )
     return is_same and asks and is_said and not facts.gone and (bool(notes) or f"{draft.summary}\n" in newest.body)
 
 

@@ -67,9 +67,12 @@ class Placement(StrEnum):
     INLINE = "inline"
     FILE = "file-level"
     BODY = "body"
-    KEPT = "kept"  # in an open thread
+    KEPT = "kept"  # in an open thread, new words as a reply
     SETTLED = "settled"  # in one that a person resolved or hid
     REPEATED = "repeated"  # in another comment of this review
+
+
+IN_THREADS = frozenset({Placement.KEPT, Placement.SETTLED})
 
 
 class DraftReview(Frozen):
@@ -99,7 +102,7 @@ class ReviewMarks(Frozen):
     @property
     def has_earlier(self) -> bool:
         """Whether threads of earlier reviews hold comments of this one."""
-        return Placement.KEPT in self.places or Placement.SETTLED in self.places
+        return not IN_THREADS.isdisjoint(self.places)
 
 
 class BodyText(Frozen):
@@ -196,19 +199,19 @@ def place_comments(
 ) -> tuple[Placement, ...]:
     """Place all comments of a review, findings before warnings; those in a thread of an earlier review stay there.
 
-    Comments beyond ``most`` go to the body, and so do comments on files beyond ``MOST_FILE_COMMENTS``.
+    Comments beyond ``most`` go to the body, and so do comments on files beyond ``MOST_FILE_COMMENTS``. Comments whose
+    thread has the same words do not count.
     """
-    found = dict.fromkeys((note.at for note in notes), Placement.BODY)
-    found |= {at: Placement.SETTLED if thread.is_settled else Placement.KEPT for at, thread in (threads or {}).items()}
-    found |= {note.at: Placement.REPEATED for note in notes if note.repeats is not None}
-    new = [note for note in notes if found[note.at] is Placement.BODY]
-    room = {Placement.INLINE: most, Placement.FILE: MOST_FILE_COMMENTS}
-    for note in by_severity(new):
-        placement = place_comment(note, anchors)
-        if room.get(placement, 0) > 0 and most > 0:
+    found = {note.at: Placement.BODY if note.repeats is None else Placement.REPEATED for note in notes}
+    on_files = MOST_FILE_COMMENTS
+    for note in by_severity(note for note in notes if note.repeats is None):
+        thread = (threads or {}).get(note.at)
+        placement = place_comment(note, anchors, thread)
+        is_posted = thread is not None and thread.has_text(note.text)
+        if is_posted or (most > 0 and (placement is not Placement.FILE or on_files > 0)):
             found[note.at] = placement
-            most -= 1
-            room[placement] -= 1
+            most -= placement is not Placement.BODY and not is_posted
+            on_files -= placement is Placement.FILE
     return tuple(found[note.at] for note in notes)
 
 
@@ -217,10 +220,13 @@ def by_severity(notes: Iterable[Note]) -> list[Note]:
     return sorted(notes, key=lambda note: (note.is_warning, note.at))
 
 
-def place_comment(note: Note, anchors: Anchors | None) -> Placement:
-    """Place a comment on its line, on its file when the diff does not show the line, else in the review's body."""
+def place_comment(note: Note, anchors: Anchors | None, thread: OwnThread | None = None) -> Placement:
+    """Place a comment in its thread, on its line, on its file where the diff lacks the line, or else in the body."""
     anchor = anchors.find(note.path, note.line) if anchors else None
-    if anchor is None or note.at >= MOST_PLACED or len(note.text) > BODY_CHARS - _LONGEST_PATH:
+    is_long = len(note.text) > BODY_CHARS - _LONGEST_PATH
+    if thread and not is_long:
+        return Placement.SETTLED if thread.is_settled else Placement.KEPT
+    if anchor is None or note.at >= MOST_PLACED or is_long:
         return Placement.BODY
     return Placement.FILE if anchor.line is None else Placement.INLINE
 
@@ -249,12 +255,18 @@ def file_comment(draft: DraftReview, note: Note, path: str) -> str:
     return f"{lead}{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at), **where)}"
 
 
+def found_reply(draft: DraftReview, note: Note) -> str:
+    """Return the reply that has the new words of a thread's finding."""
+    return f"{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at))}"
+
+
 def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str, earlier: str = "") -> list[str]:
     """Return the body of the review, and the follow-up comments for what does not fit into it.
 
     ``earlier`` is the list of comments in threads of earlier reviews.
     """
     parts = lay_out(draft, marks)
+    earlier = earlier if marks.has_earlier else ""  # otherwise, no space is reserved for it
     markers = [_marker(draft, marks.verdict, marks)]
     markers += [write_marker(PART, run=draft.token, part=str(n)) for n in range(1, len(parts))]
     texts = []

@@ -23,6 +23,7 @@ from accord.results.reviewer.placement import (
     bodies,
     earlier_list,
     file_comment,
+    found_reply,
     place_comments,
     posted_earlier_list,
 )
@@ -77,10 +78,11 @@ class ResolveThread(Operation, op="resolve-thread"):
 
 
 class ReplyToThread(Operation, op="reply-to-thread", is_content=True):
-    """Say in a thread that its finding is gone."""
+    """Say in a thread that its finding is gone, or post the new words with which ``note`` found it again."""
 
     thread: OwnThread
     body: str
+    note: Note | None = None
 
 
 ReviewOperation = (
@@ -153,12 +155,13 @@ def without_verdict(state: ReviewState, reason: str, hint: str = "") -> ReviewSt
 
 
 def without_anchors(state: ReviewState, reason: str, note: Note | None = None) -> ReviewState:
-    """Move the comment on a file into the body after GitHub refused it; without one, all that are on lines."""
+    """Move the comment on a file or in a thread into the body after GitHub refused it; without one, all on lines."""
     marks, path = state.known_marks, pointer("review", "comments", *([note.at] if note else []))
     moved = {note.at} if note else {at for at, place in enumerate(marks.places) if place is Placement.INLINE}
     places = tuple(Placement.BODY if at in moved else place for at, place in enumerate(marks.places))
     lines = "No comment could be posted on its line, so they are"
-    what = "The comment could not be posted on its file, so it is" if note else lines
+    where = "on its file" if note and marks.places[note.at] is Placement.FILE else "in its thread"
+    what = f"The comment could not be posted {where}, so it is" if note else lines
     finding = warning("anchors-refused", f"{what} in the review's body. {reason}", path, hint=_NOTHING)
     return state.with_finding(finding, marks=replace(marks, places=places), is_stale=state.is_stale or note is not None)
 
@@ -298,6 +301,9 @@ def _comments(facts: ReviewFacts, state: ReviewState, ended: Ended) -> Iterator[
             path = anchor.path if anchor else note.path
             key, found = f"comment {note.at + 1} on {note.name}", adopted_if(note.at in facts.on_files)
             yield CommentOnFile(key, found, note, path, file_comment(draft, note, path), number=number)
+        thread = facts.matches.get(note.at)
+        if thread and place is not Placement.BODY and not thread.has_text(note.text):
+            yield ReplyToThread(thread.name, None, thread, found_reply(draft, note), note, number=number)
     earlier = posted_earlier_list(facts.mine.body) if facts.mine else earlier_list(draft.notes, facts.matches)
     body, *rest = bodies(draft, marks, state.review.url if state.review else "", earlier)
     if state.is_stale or (AmendReview.op, "review") in ended:

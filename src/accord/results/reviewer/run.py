@@ -38,7 +38,7 @@ from accord.results.reviewer.plan import (
     without_verdict,
 )
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.reviewer.threads import COMMENT
+from accord.results.reviewer.threads import COMMENT, Note
 from accord.results.run_options import ReviewOptions
 from accord.results.status import MoveWorkItem, apply_move
 from accord.results.texts import TextSanitizer, require_postable, with_safe_texts
@@ -140,7 +140,8 @@ def _apply(
     try:
         return _send(github, operation, facts, state), OperationStatus.DONE
     except Refused as refused:
-        if isinstance(refused, NotThere) and isinstance(operation, (ResolveThread, ReplyToThread)):
+        is_about_gone = isinstance(operation, (ResolveThread, ReplyToThread)) and operation.thread in facts.gone
+        if isinstance(refused, NotThere) and is_about_gone:
             return state, OperationStatus.DONE  # the thread was deleted meanwhile
         return _after_refusal(github, operation, facts, state, refused)
 
@@ -186,7 +187,9 @@ def _posted_review(github: GitHub, facts: ReviewFacts) -> Review | None:
 
 
 def _has_reply(github: GitHub, operation: ReplyToThread, facts: ReviewFacts) -> bool:
-    ours = (each for each in github.review_comments(facts.pull.number) if facts.identity.counts(each.author))
+    ours = [each for each in github.review_comments(facts.pull.number) if facts.identity.counts(each.author)]
+    if operation.note:
+        return operation.note.at in posted_numbers(ours, COMMENT, facts)
     thread = str(operation.thread.comment_id)
     return any(has_marker(comment.body, REVIEW_GONE, facts.draft.token, thread=thread) for comment in ours)
 
@@ -203,6 +206,8 @@ def _after_refusal(
             return without_verdict(state, refused.message, refused.hint), OperationStatus.PLANNED
         case PostReview(), AnchorRefused() if operation.review.comments:
             return without_anchors(state, refused.message), OperationStatus.PLANNED
+        case ReplyToThread(note=Note() as note), _:
+            return without_anchors(state, refused.message, note), OperationStatus.PLANNED
         case CommentOnFile(), AnchorRefused():
             return without_anchors(state, refused.message, operation.note), OperationStatus.PLANNED
         case ResolveThread(), _:

@@ -79,6 +79,7 @@ class OwnThread(Frozen):
     location: Location
     line: int | None  # when it began; None on a whole file
     text: str
+    later_texts: tuple[str, ...] = ()  # with which our replies say that it was found again
     is_resolved: bool = False
     resolved_by: str = ""
     is_by_us: bool = False  # whether we resolved it
@@ -96,6 +97,15 @@ class OwnThread(Frozen):
     def is_settled(self) -> bool:
         """Whether a person ended the thread."""
         return self.is_hidden or (self.is_resolved and not self.is_by_us)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the finding that are posted in the thread."""
+        return (self.text, *self.later_texts)
+
+    def has_text(self, body: str) -> bool:
+        """Return whether the text of a comment is posted in the thread."""
+        return any(finding_text(body) in text for text in self.texts)
 
     @property
     def name(self) -> str:
@@ -197,8 +207,9 @@ def read_threads(
     found = []
     for thread in threads:
         first, *rest = thread.comments
-        ours = (find_markers(each.body, REVIEW_GONE) for each in rest if identity.counts(each.author))
-        replies = {fields.get("run", ""): fields.get("done", "") for markers in ours for fields in markers}
+        ours = [each.body for each in rest if identity.counts(each.author)]
+        gone = (fields for body in ours for fields in find_markers(body, REVIEW_GONE))
+        replies = {fields.get("run", ""): fields.get("done", "") for fields in gone}
         line = next((fields.get("line", "") for fields in find_markers(first.body, COMMENT)), "")
         found.append(
             OwnThread(
@@ -208,6 +219,7 @@ def read_threads(
                 _location_of(thread, commit, head, changes),
                 int(line) if thread.original_line is None and line.isdecimal() else thread.original_line,
                 _text_of(thread),
+                tuple(finding_text(body) for body in ours if find_markers(body, COMMENT)),
                 is_resolved=thread.is_resolved,
                 resolved_by=thread.resolved_by,
                 # resolved by one of our reviews, or by one that was stopped before it said so
@@ -292,7 +304,8 @@ def match_threads(notes: Sequence[Note], threads: Sequence[OwnThread]) -> dict[i
     usable = [thread for thread in threads if thread.is_open or thread.is_settled]
     by_text: dict[str, list[OwnThread]] = {}
     for thread in usable:
-        by_text.setdefault(thread.text, []).append(thread)
+        for text in thread.texts:
+            by_text.setdefault(text, []).append(thread)
     pairs = ((note, thread) for note in notes for thread in by_text.get(finding_text(note.text), ()))
     found = _pair_up(((rank, note, thread) for note, thread in pairs if (rank := _rank(note, thread))), {})
     return _pair_up(_reworded_pairs([note for note in notes if note.at not in found], usable), found)
@@ -319,7 +332,7 @@ def _reworded_pairs(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iter
         start = thread.line or 0
         for note, text in by_path.get(path, ()):
             if (note.line or 0) in (range(start, start + 1) if lines is None else lines):
-                shared = similarity(thread.text, text)
+                shared = max(similarity(each, text) for each in thread.texts)
                 if shared >= LEAST_SHARED:
                     yield (-shared, thread.is_settled), note, thread
 
