@@ -160,16 +160,12 @@ def _entry_lines(
     details = (f"for {time_span}" if time_span else "", one_line(entry.cost))
     after = "".join(f" · {detail}" for detail in details if detail)
     if section in _WITH_COMMAND:
-        yield f"  {click.style(f'{name:<{_MARGIN - 3}}', bold=True)} {_cut(title + after, columns)}"
-        yield f"{' ' * _MARGIN}{_cut(why, columns)}"
+        yield f"  {click.style(f'{name:<{_MARGIN - 3}}', bold=True)} {cut_text(title + after, columns, _MARGIN)}"
+        yield f"{' ' * _MARGIN}{cut_text(why, columns, _MARGIN)}"
         if entry.command:
             yield click.style(f"{' ' * _MARGIN}{one_line(entry.command)}", fg="cyan")
     else:
-        yield f"  {name:<{_MARGIN - 3}} {_cut(f'{title} · {why}{after}', columns)}"
-
-
-def _cut(text: str, columns: int | None) -> str:
-    return cut_text(text, columns - _MARGIN if columns else None)
+        yield f"  {name:<{_MARGIN - 3}} {cut_text(f'{title} · {why}{after}', columns, _MARGIN)}"
 
 
 class _BoardArguments(PeriodArguments, FileArguments, RepositoriesArguments):

@@ -103,8 +103,7 @@ def _item_line(item: Json, columns: int | None) -> str:
     priority = f" {one_line(item['priority'] or ''):<7}"
     label = colored_word(status, 0 if is_narrow else 17, shown=one_line(status))
     before = f"#{item['id']} {label} " if is_narrow else f"#{item['id']:<6} {label}{priority} "
-    room = columns - len(click.unstyle(before)) if columns else None
-    return f"{before}{cut_text(one_line(item['title']), room)}"
+    return before + cut_text(one_line(item["title"]), columns, len(click.unstyle(before)))
 
 
 class _ExportArguments(ReadingArguments):

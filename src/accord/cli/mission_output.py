@@ -59,7 +59,7 @@ def status_lines(found: Json, columns: int | None) -> Iterator[str]:
     for entry in found["work_packages"]:
         state = entry["status"] or "unknown"
         location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
-        title = cut_text(one_line(entry["title"]), columns - _BEFORE_TITLE if columns else None)
+        title = cut_text(one_line(entry["title"]), columns, _BEFORE_TITLE)
         yield f"  {entry['wp_id']:<6} {colored_word(state, 11)} {one_line(location):<15} {title}"
         yield from _item_lines(entry)
         if state == "in_progress":

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -44,6 +45,11 @@ class Printed:
     ending: str = "The command itself ended well."
     failures: list[str] = field(default_factory=list)  # parts of its report that could not be written
     keys: dict[str, object] = field(default_factory=dict)  # what the JSON document of an error says, too
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """A redactor that knows the secrets of the environment."""
+        return redactor_for(os.environ)
 
 
 def printed_output() -> Printed:
@@ -116,7 +122,6 @@ CLEAR_SCREEN = "\x1b[H\x1b[2J"
 _LEAST_COLUMNS = 16
 """Columns that a cut text keeps, also on a terminal that is narrower."""
 
-_REDACTOR = "accord.redactor"
 _WORDS = {
     "green": "ok add applied approved completed created done fix in-progress in_progress report review run",
     "cyan": "adopted announce implemented merge planned renamed update updated",
@@ -130,13 +135,7 @@ COLORS = {word: color for color, words in _WORDS.items() for word in words.split
 
 def redactor() -> Redactor:
     """Return a redactor that knows the secrets of the environment; a command builds it once."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return redactor_for(os.environ)
-    if _REDACTOR not in context.meta:
-        context.meta[_REDACTOR] = redactor_for(os.environ)
-    known: Redactor = context.meta[_REDACTOR]
-    return known
+    return printed_output().redactor
 
 
 def one_line(text: str) -> str:
@@ -264,9 +263,9 @@ def screen_columns() -> int | None:
     return shutil.get_terminal_size().columns if is_screen(sys.stdout) else None
 
 
-def cut_text(text: str, room: int | None) -> str:
-    """Cut a text to so many columns; None leaves it whole."""
-    return text if room is None else shorten(text, max(room, _LEAST_COLUMNS))
+def cut_text(text: str, columns: int | None, before: int = 0) -> str:
+    """Cut a text to so many columns, of which some are taken ``before`` it; None leaves it whole."""
+    return text if columns is None else shorten(text, max(columns - before, _LEAST_COLUMNS))
 
 
 def cut_line(line: str, size: os.terminal_size | None) -> str:

@@ -51,7 +51,6 @@ _PIN = re.compile(
     r"(?<![\w./@-])(?P<source>\w[\w.-]*/[\w.-]+)(?P<path>(?:/[^@\s]*)?)@(?P<commit>[0-9a-f]{64}|[0-9a-f]{40})\b"
     r"(?: # v[\w.+-]+)?"
 )
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Choices(BaseModel):
@@ -104,7 +103,7 @@ def given_choices(
     """Return the choices before with those that are given: names of workflows, or `all`. Raises WrongUsage."""
     names = [name for name in re.split(r"[\s,]+", only) if name]
     listed = before.only if not names else None if names == ["all"] else tuple(dict.fromkeys(names))
-    if source and not _REPOSITORY.fullmatch(source):
+    if source and not re.fullmatch(f"{_NAME}/{_NAME}", source):
         raise WrongUsage(f"`{source:.100}` is not a repository.", hint="Pass `--source OWNER/NAME`.")
     for name in names if listed else ():
         if name not in kit.workflows:
