@@ -208,16 +208,8 @@ def _reached_targets(home: Path, server: str) -> tuple[dict[str, bool], str]:
     (places["cache"] / "tool").write_text("as it was", encoding="utf-8")
     job = {"HOME": str(places["home"]), "RUNNER_TEMP": str(places["temp/agent"].parent), "PATH": os.environ["PATH"]}
     job |= {"RUNNER_TOOL_CACHE": str(places["cache"]), "GITHUB_ACTIONS": "true"}
-    words = [
-        sys.executable,
-        "-c",
-        TABLE["program"],
-        job["HOME"],
-        job["RUNNER_TEMP"],
-        job["RUNNER_TOOL_CACHE"],
-        str(os.getpid()),
-    ]
-    words += [server.partition("//")[2], KNOWN]
+    folders = (job[name] for name in ("HOME", "RUNNER_TEMP", "RUNNER_TOOL_CACHE"))
+    words = [sys.executable, "-c", TABLE["program"], *folders, str(os.getpid()), server.partition("//")[2], KNOWN]
     found: dict[str, bool] = {}
     for name in ("plain", "proxied"):
         private = places["temp/agent"] / name

@@ -40,22 +40,9 @@ from accord.handoffs.store import HandoffStore, Task, change_file
 from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
-    from accord.github.client import GitHub
     from accord.plans.links import LinkedDocument
 
-    Changer = Callable[[Callable[[Task], HandoffDecision], bool], HandoffDecision]
-
 _NOT_ALLOWED = "This token may set no check, as on a pull request from a fork. This step says it alone."
-
-
-def _changer(
-    path: str, number: int | None, github: GitHub | None, log: OperationLog | None = None, *, adopts: bool = False
-) -> Changer:
-    """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
-    if github is None or number is None:
-        return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
-    store = HandoffStore(github, number, redactor(), adopts=adopts)
-    return lambda decide, writes: store.decide(decide, log) if writes else decide(store.load().value)
 
 
 handoff = Group("handoff", help="Check, change and move a task's handoff.")
@@ -142,7 +129,13 @@ def dispatch(given: _SendArguments) -> None:
     (file,) = _paths([given.file] if given.file else [], issue, 0, "TASK.json")
     clock = SystemClock()
     with github_for(given) as (github, *_):
-        change = _changer(file, issue, github)
+        store = HandoffStore(github, issue, redactor()) if issue is not None else None
+
+        def change(decide: Callable[[Task], HandoffDecision], writes: bool) -> HandoffDecision:
+            if store is None:
+                return change_file(Path(file), decide, clock, writes=writes)
+            return store.decide(decide) if writes else decide(store.load().value)
+
         actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
         sent = [*filter(None, (send_and_record(github, action, change, issue, log, clock) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else []
@@ -238,7 +231,7 @@ def _change(
     path: str,
     patch_path: str | None,
 ) -> int:
-    redact = redactor()
+    redact, clock = redactor(), SystemClock()
     issue, name = given.issue, f"#{given.issue}" if given.issue else path
     before, log = list[dict[str, object]](), OperationLog(given.dry_run)
 
@@ -249,15 +242,16 @@ def _change(
     reading = patch_path or name
     try:
         actor = "" if given.actor is None else given.actor or " "  # an empty name does not mean the role
-        author = Author(given.role, timestamp(SystemClock().now()), redact(actor))
+        author = Author(given.role, timestamp(clock.now()), redact(actor))
         given_patch = read_object(read_bytes(patch_path)) if patch_path else None
         merged = redact_json(given_patch.value, redact) if given_patch else {}
         reading = name
         if issue is None:
-            decision = _changer(path, None, None)(decide_on, not given.dry_run)
+            decision = change_file(Path(path), decide_on, clock, writes=not given.dry_run)
         else:
             with github_for(given) as (github, *_):
-                decision = _changer(path, issue, github, log, adopts=given.adopt)(decide_on, True)
+                store = HandoffStore(github, issue, redact, adopts=given.adopt)
+                decision = store.decide(decide_on, log)
     except BrokenContract as broken:
         _present(None, broken.findings, "rejected", reading, given)
         return 1
