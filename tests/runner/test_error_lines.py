@@ -246,6 +246,42 @@ def test_talk_of_the_agent_about_errors_does_not_explain_its_failure(reader: Rea
     assert reader.failure(codec, TALK.encode(), exit_code=1).category == "unknown"
 
 
+NAMES = """\
+httpx.ReadTimeout httpx.PoolTimeout httpx.ConnectError httpx.RemoteProtocolError httpcore.ReadError httpcore.WriteError
+TimeoutError asyncio.exceptions.TimeoutError litellm.exceptions.Timeout java.net.SocketTimeoutException
+ConnectionError ConnectionResetError BrokenPipeError aiohttp.client_exceptions.ServerDisconnectedError
+http.client.IncompleteRead http.client.RemoteDisconnected urllib3.exceptions.ProtocolError
+requests.exceptions.ChunkedEncodingError requests.exceptions.ConnectionError"""
+OTHER_NAMES = """\
+ValueError tarfile.ReadError httpx.LocalProtocolError httpx.UnsupportedProtocol httpx.InvalidURL ReadTimeout
+window.setTimeout aiohttp.client_exceptions.ClientConnectorCertificateError"""
+TRACEBACK = f'Traceback (most recent call last):\n  File "/a.py", line 3, in get\n    raise it\n    {"^" * 70}\n'
+
+
+@pytest.mark.parametrize("message", ["", ": [Errno 32] It broke"])
+def test_the_name_of_an_exception_tells_of_a_lost_connection_without_a_message(reader: Reader, message: str) -> None:
+    for before in ("", TRACEBACK):
+        printed = {name: f"{before}{name}{message}\n".encode() for name in f"{NAMES} {OTHER_NAMES}".split()}
+        on_stderr = {name: reader.failure("plain", b"", exit_code=1, stderr=text) for name, text in printed.items()}
+        in_text = {name: reader.failure("plain", text, exit_code=1) for name, text in printed.items()}
+        for found in (on_stderr, in_text):
+            assert [name for name, one in found.items() if one.evidence.rule == "says-network"] == NAMES.split()
+    for line in ("TimeoutError is raised", "- TimeoutError", "I fixed the TimeoutError", "TimeoutError and OSError"):
+        assert reader.failure("plain", f"{line}\n".encode(), exit_code=1).category == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("requests.exceptions.ConnectionError: certificate verify failed", "says-certificate"),
+        ("ConnectionError: Invalid API key", "says-credential"),
+        ("TimeoutError: HTTP 429", "http-429"),
+    ],
+)
+def test_the_message_of_an_exception_counts_before_its_name(reader: Reader, line: str, rule: str) -> None:
+    assert reader.failure("plain", b"", exit_code=1, stderr=f"{line}\n".encode()).evidence.rule == rule
+
+
 def test_the_conversation_that_codex_prints_to_stderr_is_not_evidence(reader: Reader) -> None:
     stderr = b"OpenAI Codex v0.169.0\n--------\nworkdir: /w\n--------\nuser\nWhy?\ncodex\n429 Too Many Requests\n"
     assert reader.failure("codex", b"", exit_code=1, stderr=stderr).category == "unknown"

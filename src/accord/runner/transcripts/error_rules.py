@@ -218,6 +218,17 @@ _EXCEPTIONS = {
 }
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
+_LOST = (
+    r"(?:^|: )(?:(?:\w{1,40}\.){0,5}(?:[A-Z]\w{0,40}?)??(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?|or(?:DNS)?)?"
+    r"|Disconnected|Timeout|Network|BrokenPipe|ChunkedEncoding|(?<!Local)Protocol)(?:Error|Exception)"
+    r"|(?:\w{1,40}\.){1,5}(?:(?:[A-Z]\w{0,40}?)??Timeout|IncompleteRead|RemoteDisconnected)"
+    r"|http\w{0,40}\.(?:\w{1,40}\.){0,4}(?:Read|Write|Close)Error)(?=:|$)"
+)
+"""Names of exceptions for a lost connection, by their last words, as programs print them: with or without a message.
+
+A name that does not end so has its module, and one that only says what was done that of a client of HTTP.
+"""
+
 _TIME = r"(?:\d{1,2} ?[ap]m\b|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|(?-i:[A-Z])[a-z]{2,8} \d|tomorrow|\w{3,6}day\b|\d+ ?[hd])"
 _RENEWED = rf"(?:resets?|renews|try again)\b.{{0,12}}?\b{_TIME}"
 _ALLOWANCE = (
@@ -255,7 +266,7 @@ _MORE_WORDS = {
     rf"|(?:^|: ){_SIGN_IN} (?i:failed|{_REFUSED_WORDS}))(?=\W*$|[.:,;]| (?:to|as|with|for)\b)"
     r"|\b(?i:not auth(?:enticated|orized))\b",
     "certificate": r"|(?<!\w)(?:UNABLE_TO_\w+|CERT(?:IFICATE)?_[A-Z_]+(?!\w)|ERR_TLS_CERT)|_SIGNED_CERT(?![a-z])",
-    "network": r"|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
+    "network": rf"|{_LOST}|rror: terminated\W*$|\bconnect E(?:ACCES|PERM)\b",
     "not-installed": r"|(?i:\bcannot find (?:module|package) ['\"]|\bmissing optional dependency )(?:PACKAGES)(?!\w)",
     "settings": r"|(?<!connect )\bE(?:ACCES|PERM)\b|(?<=/)\S+ (?:connect: )?(?i:permission denied)\W*$",
 }

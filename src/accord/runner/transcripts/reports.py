@@ -61,7 +61,7 @@ _BOX = " " + "".join(map(chr, range(0x2500, 0x25A0)))
 """Characters that terminals draw boxes and bars with."""
 
 _GOES_ON = re.compile(
-    r"[:,(]\n|^(?=.{60}).*[^.!?)\]\"'`\u2026]\n|^(?:[ \t]*(?:[-*+>#|•]|\d+\.) .*|.*[.!?)\]\"'`])\n(?=.*[.!?]\Z)"
+    r"[:,(]\n|^(?=.{60}).*[^.!?)\]\"'`\u2026^~]\n|^(?:[ \t]*(?:[-*+>#|•]|\d+\.) .*|.*[.!?)\]\"'`])\n(?=.*[.!?]\Z)"
 )
 """Lines that the next one belongs to: those that introduce it, long ones without an end, and sentences before one."""
 
