@@ -448,7 +448,8 @@ def by_hand(folder: Path, **changes: Any) -> None:
         *({"current_state": state} for state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY")),
         *({"current_state": loop} for loop in LOOPS),
         {"current_state": "FIX_TESTS", "retry_counts": {"T-001": {"FIX_REVIEW": 1}}},
-        *({"current_state": "FIX_TESTS", "fix_task": task} for task in (None, "T-999")),
+        *({"current_state": "FIX_TESTS", "fix_task": task} for task in (None, "T-999", "T-001", "meta")),
+        {"current_state": "FIX_TESTS", "fix_task": "T-001", "retry_counts": {"T-002": {"FIX_TESTS": 1}}},
         *({"current_state": "BLOCKED", "blocked_from": state, "blocker": "x"} for state in ("PLAN", "FIX_TESTS")),
     ],
 )
@@ -482,6 +483,39 @@ def test_a_change_by_hand_asks_the_user_only_with_a_question(
     by_hand(folder, user_decisions=[*SINGLE, decision("UD-1", was), *asked], blocker="x", **state)
     assert codes() == found
     assert changes_of(folder)() == []
+
+
+@pytest.mark.parametrize(
+    ("was", "loop", "count", "found"),
+    [
+        ("IMPLEMENT_LOOP", "FIX_TESTS", 2, ["session-altered"]),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", 3, []),
+        ("FIX_REVIEW", "FIX_TESTS", 2, ["session-altered"]),
+        ("FIX_REVIEW", "FIX_TESTS", 3, []),
+        ("FIX_TESTS", "FIX_TESTS", 2, []),
+    ],
+)
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_session_comes_to_a_fix_loop_only_with_a_count(
+    tmp_path: Path, was: str, loop: str, count: int, found: list[str], is_decided: bool
+) -> None:
+    counts, decided = {"FIX_TESTS": 2, "FIX_REVIEW": 1}, decision("UD-1", "answered", question="T-001 FIX_TESTS?")
+    said = [*SINGLE, decided] if is_decided else SINGLE
+    made: Any = {"fix_task": "T-001", "retry_counts": {"T-001": counts}, "user_decisions": said}
+    texts = {"tasks.yaml": TASKS.replace("not-started", "implemented", 1)}
+    folder = make_session(tmp_path, was, mode="full", texts=texts, **made)
+    codes = changes_of(folder)
+    by_hand(folder, current_state=loop, retry_counts={"T-001": {**counts, "FIX_TESTS": count}})
+    assert codes() == ([] if is_decided else found)
+
+
+@pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, [])])
+def test_a_new_session_is_in_a_fix_loop_only_with_a_count(tmp_path: Path, count: int, found: list[str]) -> None:
+    counts: Any = {"T-001": {"FIX_TESTS": count}}
+    folder = make_session(tmp_path, "FIX_TESTS", mode="full", user_decisions=SINGLE, retry_counts=counts)
+    after = read_session(folder)
+    new = replace(after, parts={name: Part(name) for name in after.parts})
+    assert [one.code for one in hand_edits(new, after)] == found
 
 
 @pytest.mark.parametrize(
@@ -521,6 +555,11 @@ def test_a_change_by_hand_ends_no_session_whose_build_is_broken(tmp_path: Path, 
 
 def test_a_change_by_hand_goes_back_to_tasks_only_for_one_that_was_open(tmp_path: Path) -> None:
     folder = finished(tmp_path, "INTEGRATE")
+    (folder / "outputs.jsonl").write_text(INTEGRATED)
+    codes = changes_of(folder)
+    by_hand(folder, current_state="IMPLEMENT_LOOP")
+    assert codes() == ["session-altered"], "also where the session could be done and reopened"
+    by_hand(folder, current_state="INTEGRATE")
     (folder / "outputs.jsonl").write_text(ALL_REVIEWED)
     codes = changes_of(folder)
     by_hand(folder, current_state="IMPLEMENT_LOOP", retry_counts={"T-001": {"FIX_TESTS": 1}})

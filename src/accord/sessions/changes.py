@@ -32,6 +32,7 @@ from accord.sessions.folder import (
     Part,
     Session,
     read_parts,
+    status_of,
 )
 from accord.sessions.machine import AttemptedMove, refusal_of_way
 from accord.sessions.models import (
@@ -39,7 +40,6 @@ from accord.sessions.models import (
     CORRECTION_STAGES,
     CORRECTORS,
     GATES,
-    LOOPS,
     OutputEntry,
     SessionStatus,
     UserDecision,
@@ -47,7 +47,7 @@ from accord.sessions.models import (
 from accord.sessions.moves import early_tasks
 from accord.sessions.policy import CODE_WRITERS, WORK, artifacts_of, forbidden_status, is_forbidden_code
 from accord.sessions.questions import repeat_finding
-from accord.sessions.replay import ALTERED, line_findings
+from accord.sessions.replay import ALTERED, line_findings, uncounted_loop
 from accord.sessions.reviews import added_outputs, planned_reviews
 
 _QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer", "resolved_at")
@@ -91,20 +91,14 @@ def _status_findings(before: Session, old: SessionStatus, after: Session) -> Ite
     if now is None:
         return
     place, state, target = pointer(STATUS_FILE, "current_state"), working_state(old), working_state(now)
-    counted = {*old.retry_counts, *now.retry_counts}
-    is_over = "fix_task" in now.model_fields_set and len(after.outputs) > len(before.outputs)
-    is_waiting = now.fix_task == "meta" or after.task(now.fix_task or "") is not None
-    is_counted = (is_waiting if now.fix_task else is_over) or any(  # a count may be set back
-        now.retries(task, target) != old.retries(task, target) for task in counted if target in LOOPS
-    )
     if before.mode != after.mode:
         message = f"This change makes a session of the mode {before.mode} one of the mode {after.mode}."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "mode"), hint=ALTERED)
-    elif state and target and (refusal := _refusal_of_way(before, old, after, now)) is not None:
+    elif state and target and (refusal := _refusal_of_way(before, after, state, target)) is not None:
         message = f"This change takes the session from {state} to {target}, where no move leads. {refusal}"
         yield Finding("session-altered", message.strip(), place, hint=ALTERED)
-    elif state not in ("", target) and target in LOOPS and not is_counted:
-        message = f"This change takes the session from {state} to {target}, but counts no entry of it."
+    elif state and (loop := uncounted_loop(before.outputs, old, now)):
+        message = f"This change takes the session from {state} to {loop}, but counts no entry of it."
         yield Finding("session-altered", message, place, hint=ALTERED)
     elif state_behind_block(old) != "ASK_USER" == state_behind_block(now) and not _has_asked(old, now):
         message = f"This change takes the session from {state or old.current_state} to ASK_USER without a question."
@@ -118,11 +112,11 @@ def _has_asked(old: SessionStatus, now: SessionStatus) -> bool:
     return any(one.decision_id not in GATES.keys() | resolved for one in now.user_decisions)
 
 
-def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> str | None:
-    """Return why no moves lead from the state of work before a change to that after it; None where they do."""
-    is_reopened, target = now.reopened_at != old.reopened_at, working_state(now)
-    state = "IMPLEMENT_LOOP" if is_reopened else working_state(old)  # it was done in between
-    if state == target:
+def _refusal_of_way(before: Session, after: Session, source: str, target: str) -> str | None:
+    """Return why no moves lead from one state of work to another during a change; None where they do."""
+    if status_of(after).reopened_at != status_of(before).reopened_at:
+        source = "IMPLEMENT_LOOP"  # it was done in between
+    if source == target:
         return None
 
     def earlier() -> Iterator[AttemptedMove]:
@@ -131,7 +125,7 @@ def _refusal_of_way(before: Session, old: SessionStatus, after: Session, now: Se
             yield AttemptedMove(after, record_then=record)
 
     adds_tasks = any(before.task(task.id) is None for task in after.plan)
-    return refusal_of_way(state, target, AttemptedMove(after, adds_tasks=adds_tasks), earlier)
+    return refusal_of_way(source, target, AttemptedMove(after, adds_tasks=adds_tasks), earlier)
 
 
 def _decision_findings(before: Session, old: SessionStatus, after: Session, now: SessionStatus) -> Iterator[Finding]:

@@ -356,7 +356,7 @@ def refusal_of_way(
                     refused[end] = text
                 elif end == target:
                     return None
-                else:
+                elif end != "DONE":
                     reached.append(end)
     nearest = (target, *reversed(ORDER[mode]))
     on_way = (state for state in nearest if state == target or is_at_least(target, state, mode))

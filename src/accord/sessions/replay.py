@@ -31,6 +31,9 @@ _HINT = "Remove the line, and take outputs with `accord dispatch --take`."
 def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find new lines of ``outputs.jsonl`` that no command writes, and effects of them that the other files lack."""
     old = before.status or _new_status(after.mode, now)
+    if before.status is None and (loop := uncounted_loop((), old, now)):
+        message = f"This change creates the session in {loop}, but counts no entry of it."
+        yield Finding("session-altered", message, pointer(STATUS_FILE, "current_state"), hint=ALTERED)
     if [*after.outputs[: len(before.outputs)]] == [*before.outputs]:
         yield from _role_findings(before, after, old, now)
         yield from (*_count_findings(before.outputs, after, old, now), *_question_findings(before, after, old, now))
@@ -47,6 +50,22 @@ def line_findings(before: Session, after: Session, now: SessionStatus) -> Iterat
 def proven_counts(session: Session, now: SessionStatus) -> Iterator[Finding]:
     """Find counts of fix loops that are smaller than all outputs of a session show."""
     return _count_findings((), session, _new_status(session.mode, now), now)
+
+
+def uncounted_loop(outputs: Sequence[OutputEntry], old: SessionStatus, now: SessionStatus) -> str:
+    """Return the fix loop that a session came to during a change without a count of the entry; empty without one.
+
+    ``outputs`` are those from before the change. A count that the user decided on since may be set back.
+    """
+    state, target = working_state(old), working_state(now)
+    if target not in LOOPS or state == target:
+        return ""
+    tasks = [now.fix_task] if now.fix_task else [*now.retry_counts]
+    is_counted = any(
+        now.retries(task, target) > old.retries(task, target) or is_decided(now, outputs, task, target)
+        for task in tasks
+    )
+    return "" if is_counted else target
 
 
 def _new_status(mode: SessionMode, now: SessionStatus) -> SessionStatus:
