@@ -495,10 +495,12 @@ def test_a_change_by_hand_asks_the_user_only_with_a_question(
         ("FIX_TESTS", "FIX_TESTS", 2, []),
     ],
 )
+@pytest.mark.parametrize("asks", [None, {"current_state": "ASK_USER"}, {"current_state": "IMPLEMENT_LOOP"}])
 @pytest.mark.parametrize("is_decided", [False, True])
 def test_a_session_comes_to_a_fix_loop_only_with_a_count(
-    tmp_path: Path, was: str, loop: str, count: int, found: list[str], is_decided: bool
+    tmp_path: Path, was: str, loop: str, count: int, found: list[str], asks: dict[str, Any] | None, is_decided: bool
 ) -> None:
+    """Also from another loop, and where only a question came up in it."""
     counts, decided = {"FIX_TESTS": 2, "FIX_REVIEW": 1}, decision("UD-1", "answered", question="T-001 FIX_TESTS?")
     said = [*SINGLE, decided] if is_decided else SINGLE
     made: Any = {"fix_task": "T-001", "retry_counts": {"T-001": counts}, "user_decisions": said}
@@ -506,7 +508,29 @@ def test_a_session_comes_to_a_fix_loop_only_with_a_count(
     folder = make_session(tmp_path, was, mode="full", texts=texts, **made)
     codes = changes_of(folder)
     by_hand(folder, current_state=loop, retry_counts={"T-001": {**counts, "FIX_TESTS": count}})
+    if asks:
+        status = "pending" if asks["current_state"] == "ASK_USER" else "answered"
+        by_hand(folder, user_decisions=[*said, decision(f"UD-{len(said) - 1}", status, state_context=loop)], **asks)
     assert codes() == ([] if is_decided else found)
+
+
+@pytest.mark.parametrize(
+    ("state", "context", "found"),
+    [
+        *(("IMPLEMENT_LOOP", context, []) for context in ("IMPLEMENT_LOOP", "INTEGRATE", "RELEASE")),
+        *(("IMPLEMENT_LOOP", context, ["session-altered"]) for context in ("INTAKE", "PLAN")),
+        ("INTEGRATE", "IMPLEMENT_LOOP", ["session-altered"]),
+    ],
+)
+def test_a_new_question_comes_up_in_a_state_that_the_session_was_in(
+    tmp_path: Path, state: str, context: str, found: list[str]
+) -> None:
+    folder = finished(tmp_path, state)
+    (folder / "outputs.jsonl").write_text(INTEGRATED)
+    codes = changes_of(folder)
+    asked = decision("UD-1", "answered", state_context=context)
+    by_hand(folder, current_state="RELEASE", user_decisions=[*SINGLE, asked])
+    assert codes() == found
 
 
 @pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, [])])
@@ -602,6 +626,11 @@ PUT_OFF = {"status": "cancelled", "category": "security"}
         ({"category": "security"}, {"category": None}, "session-altered"),
         ({"category": "secrity"}, {"category": "security"}, ""),
         ({}, {"category": "security"}, ""),
+        *(
+            ({"state_context": was}, {"state_context": "IMPLEMENT_LOOP"}, "session-altered")
+            for was in ("FIX_REVIEW", "FIX_TESTS")
+        ),
+        ({"state_context": "FIX_REVIEW"}, {"status": "answered"}, "session-altered"),
         ({"status": "cancelled"}, {"status": "cancelled", "resolution_reason": "the user said so"}, "session-altered"),
         ({"category": "security"}, PUT_OFF, "security-cancelled"),
         ({"category": "security"}, {**PUT_OFF, "resolution_reason": "the user deferred this to the next sprint"}, ""),

@@ -50,7 +50,7 @@ from accord.sessions.questions import repeat_finding
 from accord.sessions.replay import ALTERED, line_findings, uncounted_loop
 from accord.sessions.reviews import added_outputs, planned_reviews
 
-_QUESTION, _ANSWER = ("question", "asked_at"), ("status", "answer", "resolved_at")
+_QUESTION, _ANSWER = ("question", "asked_at", "state_context"), ("status", "answer", "resolved_at")
 """Keys of a question's record: those that it is written with, and those of its answer."""
 
 
@@ -145,8 +145,14 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}. {reason}"
             yield Finding("session-altered", message.strip(), place, hint=ALTERED)
+    state, target, is_reopened = working_state(old), working_state(now), now.reopened_at != old.reopened_at
     for i, kept in enumerate(now.user_decisions):
-        asked = old.decision(kept.decision_id)
+        asked, context = old.decision(kept.decision_id), kept.state_context
+        is_known = asked is not None or kept.decision_id in GATES or is_reopened or "" in (state, target)
+        ends = () if is_known else ((state, context), (context, target))
+        if any(_refusal_of_way(before, after, *way) is not None for way in ends):
+            message = f"{kept.decision_id} came up in {context}, and the session was not there."
+            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions", i), hint=ALTERED)
         if kept != asked:
             category = asked.category if asked and is_about_security(asked.category) else kept.category
             is_security = is_of_security(kept.question, category, after.outputs)

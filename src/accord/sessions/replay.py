@@ -17,7 +17,7 @@ from accord.core.findings import Finding, count_of, pointer
 from accord.sessions.decision_rules import check_gate, is_about_security, question_of_security, working_state
 from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session
 from accord.sessions.machine import INTEGRATION, LOOP_BASE, ORDER, WORK_STATES, gates_before
-from accord.sessions.models import LOOPS, OutputEntry, SessionMode, SessionStatus
+from accord.sessions.models import GATES, LOOPS, OutputEntry, SessionMode, SessionStatus
 from accord.sessions.moves import is_counted, is_decided, unaccepted_loops
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
 from accord.sessions.reviews import DISPATCHED, added_outputs
@@ -58,14 +58,14 @@ def uncounted_loop(outputs: Sequence[OutputEntry], old: SessionStatus, now: Sess
     ``outputs`` are those from before the change. A count that the user decided on since may be set back.
     """
     state, target = working_state(old), working_state(now)
-    if target not in LOOPS or state == target:
-        return ""
-    tasks = [now.fix_task] if now.fix_task else [*now.retry_counts]
-    is_counted = any(
-        now.retries(task, target) > old.retries(task, target) or is_decided(now, outputs, task, target)
-        for task in tasks
-    )
-    return "" if is_counted else target
+    asked = [one for one in now.user_decisions if one.decision_id not in GATES and not old.decision(one.decision_id)]
+    for loop in (one for one in (target, *(each.state_context for each in asked)) if one in LOOPS and one != state):
+        tasks = [now.fix_task] if now.fix_task and loop == target else [*now.retry_counts]
+        if not any(
+            now.retries(task, loop) > old.retries(task, loop) or is_decided(now, outputs, task, loop) for task in tasks
+        ):
+            return loop
+    return ""
 
 
 def _new_status(mode: SessionMode, now: SessionStatus) -> SessionStatus:
