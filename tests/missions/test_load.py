@@ -704,6 +704,7 @@ def _all(*changes: Any) -> Any:
 _IN_REVIEW = _added("for_review", "in_review")
 LATER, LAST, FUTURE = ((NOW + timedelta(hours=hours)).isoformat() for hours in (9, 10, 72))
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
+_OWN_CLAIM = _added("for_review", "in_review", actor="ada")
 _BY_REV = _added("in_review", "approved")
 _CLAIM = _added("planned", "claimed", wp_id="WP05", at=LATER)
 _EARLY = _added("planned", "claimed", wp_id="WP05")
@@ -751,7 +752,24 @@ CHANGES_OF_A_LOG = {
     "a claim that another renews": (_all(_CLAIMED, _by_ada("claimed", "claimed")), ILLEGAL),
     "a claim that its actor continues": (_all(_CLAIMED, _by_ada("claimed", "in_progress", actor="REV")), []),
     "a claim taken over by force": (_all(_CLAIMED, _by_ada("claimed", "claimed", force=True, reason="gone")), []),
-    "own claim of a review": (_added("for_review", "in_review", actor="ada"), []),
+    "own claim of a review": (_OWN_CLAIM, ILLEGAL),
+    "own claim of a review with a reason": (
+        _added("for_review", "in_review", actor="ada", policy_metadata={"override_reason": "alone"}),
+        [],
+    ),
+    "own claim of a review with a reference": (
+        _added("for_review", "in_review", actor="ada", review_ref="PR 1"),
+        ILLEGAL,
+    ),
+    "own claim of a tool that names itself for all": (
+        _added("for_review", "in_review", actor="ada", review_result=None),
+        [],
+    ),
+    "own claim, and own approval": (_all(_OWN_CLAIM, _added("in_review", "approved", actor="ada")), ILLEGAL * 2),
+    "own work taken back half-way": (
+        _added("for_review", "in_review", actor="ada", reason="on the way to planned"),
+        [],
+    ),
     **{
         f"an approval whose evidence is {evidence}": (
             _all(_IN_REVIEW, _added("in_review", "approved", evidence=evidence)),
@@ -947,6 +965,19 @@ def test_a_change_of_one_work_package_blames_no_other(project: Project) -> None:
     assert sorted((one.code, one.severity.value) for one in found if one.code in codes) == [
         (code, "warning") for code in codes
     ]
+
+
+@pytest.mark.parametrize("target", ["approved", "in_review", "in_progress", "planned"])
+def test_a_move_of_own_work_writes_lines_that_pass_one_by_one(project: Project, target: str) -> None:
+    project.work_package("WP01", "planning_artifact")
+    for i, step in enumerate((("planned", "claimed"), ("claimed", "in_progress"), ("in_progress", "for_review"))):
+        project.event("WP01", *step, NOW + timedelta(minutes=i))
+    project.repository()
+    path = log_path(project.folder)
+    project.move("WP01", target, override_reason="No one else is here.", feedback="It lacks tests.")
+    assert error_codes(project, "HEAD") == []
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))
+    assert error_codes(project, "HEAD") == []
 
 
 @pytest.mark.slow

@@ -19,6 +19,8 @@ from accord.core.findings import Finding, Severity, finding_of, warning
 from accord.git.program import Git
 from accord.missions.branches import git_of
 from accord.missions.lifecycle import (
+    ON_THE_WAY,
+    REOPENED,
     WORK_PACKAGE,
     MoveFacts,
     MoveRequest,
@@ -52,7 +54,8 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
             line, is_added = mission.log.lines[wp_id, event.event_id], event.event_id in added
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
-                reason = _refusal(mission, event, people, passed) or (_doubt_about(mission, event) if is_last else "")
+                facts = _facts_of(mission, event, people, passed)
+                reason = _refusal(event, facts) or (_doubt_about(mission, event) if is_last else "")
                 if slug and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             reason = finding_of("event-illegal", reason).message  # the rest is about options of a command
@@ -119,18 +122,11 @@ def _future(mission: Mission, wp_id: str, added: Collection[str], now: datetime)
         yield replace(found, line=line, severity=Severity.ERROR if lines[line].event_id in added else found.severity)
 
 
-def _refusal(
+def _facts_of(
     mission: Mission, event: StatusEvent, people: People, passed: Callable[[str], list[tuple[list[Any], list[bool]]]]
-) -> str:
-    """Return why a move refuses what a line says, by the log alone: git and boxes may have changed since."""
-    source, target = event.from_lane, event.to_lane
-    actor = judge_of(event, people) if target == "approved" else event.actor.strip()
-    is_unreviewed = event.force and event.evidence is None
-    is_approval = event.review.get("verdict") == "approved" and event.review.get("reviewer")
-    if target == "approved" and not is_unreviewed and not is_approval:
-        return f"Its evidence is not that {short_name(actor)} approved it."
-    if event.force or source not in STATUSES:
-        return ""
+) -> MoveFacts:
+    """Return the facts of the move that a line says, by the log alone. A line has one reason for all options."""
+    target, reason = event.to_lane, event.reason or ""
     work_package = mission.work_packages.get(event.wp_id)
     needed = dict.fromkeys(work_package.head.dependencies if work_package else ())
     here = ((event.at, event.event_id), mission.log.lines[event.wp_id, event.event_id])
@@ -139,9 +135,28 @@ def _refusal(
         for name in needed
         if not any(known[bisect_left(places, place)] for place, (places, known) in zip(here, passed(name), strict=True))
     )
-    override = "given" if has_override(event) or target == "in_review" else ""  # the approval itself has the reason
-    request = MoveRequest(event.wp_id, target, actor, "", event.review_ref or "", override, event.reason or "")
-    facts = MoveFacts(request, people, is_approved=True, waits_for=waits_for)
+    actor = judge_of(event, people) if target == "approved" else event.actor.strip()
+    is_taken_back = event.reason in [f"{ON_THE_WAY}{one}" for one in REOPENED]
+    is_claim = target == "in_review" and (is_taken_back or _is_of_other_tool(event))
+    override = "given" if has_override(event) or is_claim else ""
+    request = MoveRequest(event.wp_id, target, actor, reason, event.review_ref or "", override, reason)
+    return MoveFacts(request, people, is_approved=True, waits_for=waits_for)
+
+
+def _is_of_other_tool(event: StatusEvent) -> bool:
+    """Tell whether another tool wrote a line, by its keys: it guards reviewers in its own way."""
+    return bool(event.model_extra)
+
+
+def _refusal(event: StatusEvent, facts: MoveFacts) -> str:
+    """Return why a move refuses what a line says."""
+    source, target, actor = event.from_lane, event.to_lane, facts.request.actor
+    is_unreviewed = event.force and event.evidence is None
+    is_approval = event.review.get("verdict") == "approved" and event.review.get("reviewer")
+    if target == "approved" and not is_unreviewed and not is_approval:
+        return f"Its evidence is not that {short_name(actor)} approved it."
+    if event.force or source not in STATUSES:
+        return ""
     return claim_problem(source, facts) if source == target else WORK_PACKAGE.refusal(source, target, facts)
 
 

@@ -25,6 +25,9 @@ StatusMove = tuple[WorkPackageStatus, WorkPackageStatus]
 THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 """Statuses that a move passes through; each gets its own event."""
 
+ON_THE_WAY = "on the way to "
+"""The beginning of the reason of such an event; the target of the move follows."""
+
 REOPENED = ("in_progress", "planned")
 """Statuses to which a review sends work back."""
 

@@ -19,7 +19,16 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.frozen import Frozen
 from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
-from accord.missions.lifecycle import REOPENED, Blockers, MoveFacts, MoveRequest, StatusMove, is_self_review, plan_move
+from accord.missions.lifecycle import (
+    ON_THE_WAY,
+    REOPENED,
+    Blockers,
+    MoveFacts,
+    MoveRequest,
+    StatusMove,
+    is_self_review,
+    plan_move,
+)
 from accord.missions.load import Mission, load_mission, mission_folder
 from accord.missions.log import log_path
 from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
@@ -167,10 +176,10 @@ def plan_events(
                 "actor": request.actor,
                 "force": request.is_forced,
                 "execution_mode": strategy,
-                "reason": reason if is_last else f"on the way to {request.target}",
+                "reason": reason if is_last else f"{ON_THE_WAY}{request.target}",
                 "review_ref": (request.review_ref or None) if is_last else None,
                 "evidence": _evidence(facts, source, earlier) if is_last else None,
-                "policy_metadata": _policy(facts) if is_last else None,
+                "policy_metadata": _policy(facts) if is_last or is_self_review(facts) else None,
             }
         )
         at += timedelta(microseconds=1)
