@@ -980,6 +980,67 @@ def test_a_move_of_own_work_writes_lines_that_pass_one_by_one(project: Project, 
     assert error_codes(project, "HEAD") == []
 
 
+READY, OPEN = "- [x] T001 Write it\n", "- [ ] T001 Write it\n"
+HANDED_IN, BY_REV = [("in_progress", "for_review", {})], {"actor": "rev", "reason": "It lacks tests."}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "steps", "codes"),
+    [
+        (OPEN, OPEN, HANDED_IN, ILLEGAL),
+        (OPEN, OPEN, [*HANDED_IN, ("for_review", "in_review", BY_REV)], ILLEGAL),
+        (OPEN, OPEN, [("in_progress", "for_review", {"reason": "See the branch."})], ILLEGAL),
+        (OPEN, OPEN, [("in_progress", "for_review", {"force": True, "reason": "It is late."})], []),
+        (OPEN, OPEN, [*HANDED_IN, ("for_review", "in_review", BY_REV), ("in_review", "in_progress", BY_REV)], []),
+        (OPEN, OPEN, [("in_progress", "for_review", {"review_result": None})], []),  # another tool's
+        (OPEN, READY, HANDED_IN, []),
+        (READY, OPEN, HANDED_IN, []),
+        ("", OPEN, HANDED_IN, []),
+    ],
+)
+def test_work_is_handed_in_by_hand_only_with_its_subtasks(
+    project: Project, before: str, after: str, steps: list[Any], codes: list[str]
+) -> None:
+    project.work_package("WP01", "planning_artifact", subtasks=["T001"])
+    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
+    project.write("tasks.md", before)
+    project.repository()
+    project.write("tasks.md", after)
+    for i, (source, target, more) in enumerate(steps, start=1):
+        project.event("WP01", source, target, NOW + timedelta(minutes=i), **more)
+    assert error_codes(project, "HEAD") == codes
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "codes"),
+    [
+        ("empty", {}, ILLEGAL),
+        ("empty", {"reason": "It needed no change."}, []),
+        ("empty", {"review_ref": "PR 1"}, []),
+        ("with a commit", {}, []),
+        ("not here", {}, []),
+        ("in a shallow clone", {}, []),
+    ],
+)
+def test_work_is_handed_in_by_hand_only_with_a_commit_where_git_shows_it(
+    project: Project, state: str, more: dict[str, Any], codes: list[str]
+) -> None:
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
+    project.repository()
+    if state != "not here":
+        project.git("branch", lane_branch(SLUG, "lane-a"))
+    if state == "with a commit":
+        project.git("switch", "-q", lane_branch(SLUG, "lane-a"))
+        project.commit("work", at=NOW + timedelta(minutes=1))
+        project.git("switch", "-q", "main")
+    if state == "in a shallow clone":
+        (project.root / ".git/shallow").write_text(project.git("rev-parse", "HEAD") + "\n")
+    project.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=2), **more)
+    assert error_codes(project, "HEAD") == codes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "reason", "codes"),

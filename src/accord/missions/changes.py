@@ -1,12 +1,13 @@
 """Changes of a mission's log since a commit, held against what the moves of work packages write.
 
-A line is judged by the guards of its move.
+The guards of its move judge a line. Facts beside the log count only where files and git still show them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -15,9 +16,10 @@ from typing import Any
 
 from accord.core.clock import future_problem
 from accord.core.documents import short_name
+from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, warning
 from accord.git.program import Git
-from accord.missions.branches import git_of
+from accord.missions.branches import OwnCommits, git_of, own_commits_of
 from accord.missions.lifecycle import (
     ON_THE_WAY,
     REOPENED,
@@ -27,12 +29,13 @@ from accord.missions.lifecycle import (
     People,
     claim_problem,
 )
-from accord.missions.load import WP_FILE, Mission
+from accord.missions.load import WP_FILE, Mission, open_boxes, read_work_package
 from accord.missions.log import FILE, log_path, read_log
 from accord.missions.models import STATUSES, StatusEvent
-from accord.missions.move import branch_of_work
+from accord.missions.move import branch_of_work, commit_problem, open_subtasks
 from accord.missions.projects import SPECS
 from accord.missions.replay import has_override, judge_of, replay, starts_by
+from accord.missions.workspace import resolve_workspace
 
 
 def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
@@ -49,12 +52,15 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
     illegal, passed = [], cache(partial(_starts_of, mission))
     for wp_id, events in mission.log.by_work_package.items():
         added = {one.event_id: one for one in events if start and (wp_id, one.event_id) not in old.lines}
+        handed_in = next((one for one in reversed(events) if one.to_lane in ("for_review", *REOPENED)), None)
         yield from _future(mission, wp_id, added, now)
         for event, reason, _, people in replay(events, mission.written.get(wp_id, "")):
             line, is_added = mission.log.lines[wp_id, event.event_id], event.event_id in added
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
                 facts = _facts_of(mission, event, people, passed)
+                is_judged = event is handed_in and not _is_of_other_tool(event)
+                facts = _with_readiness(mission, facts, start, slug, now) if is_judged else facts
                 reason = _refusal(event, facts) or (_doubt_about(mission, event) if is_last else "")
                 if slug and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
@@ -144,8 +150,28 @@ def _facts_of(
 
 
 def _is_of_other_tool(event: StatusEvent) -> bool:
-    """Tell whether another tool wrote a line, by its keys: it guards reviewers in its own way."""
+    """Tell whether another tool wrote a line, by its keys: it guards boxes, commits and reviewers in its own way."""
     return bool(event.model_extra)
+
+
+def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str, now: datetime) -> MoveFacts:
+    """Add what work lacks that was handed in: boxes that are open before and after the change, and its commits.
+
+    They may have been there in between, and a branch that cannot be read shows nothing.
+    """
+    wp_id, branch, subtasks = facts.request.wp_id, "", list[str]()
+    if (file := mission.files.get(wp_id)) is None or wp_id not in mission.work_packages:
+        return facts
+    with suppress(BrokenContract):
+        branch = resolve_workspace(mission, wp_id).branch_name or ""
+    with suppress(BrokenContract):
+        name = file.relative_to(mission.folder).as_posix()
+        subtasks = read_work_package(file_before(mission.root, start, slug, name), wp_id)[0].subtasks
+    before = {*subtasks} & {*open_boxes(file_before(mission.root, start, slug, "tasks.md"))}
+    still_open = tuple(one for one in open_subtasks(mission, wp_id) if one in before)
+    own = own_commits_of(mission, wp_id, branch, git_of(mission, wp_id), now) if branch else OwnCommits(error="none")
+    lacking = "" if own.error else commit_problem(mission, wp_id, branch, own)
+    return replace(facts, open_subtasks=still_open, evidence_problem=lacking)
 
 
 def _refusal(event: StatusEvent, facts: MoveFacts) -> str:

@@ -113,11 +113,8 @@ class Mission(Frozen):
     @cached_property
     def open_boxes(self) -> tuple[str, ...]:
         """The first words of the boxes in ``tasks.md`` that are not ticked; a box begins with its subtask's name."""
-        from accord.text.outline import tasks
-
         path = self.folder / "tasks.md"
-        listed = tasks(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
-        return tuple(first_name(task.text) for task in listed if not task.is_checked)
+        return open_boxes(path.read_bytes()) if path.is_file() else ()
 
     @cached_property
     def blockers(self) -> dict[str, Blockers]:
@@ -168,6 +165,14 @@ class Mission(Frozen):
         """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
         if name in self.broken:
             raise self.broken[name]
+
+
+def open_boxes(raw: bytes) -> tuple[str, ...]:
+    """Return the first words of the boxes in a text that are not ticked."""
+    from accord.text.outline import tasks
+
+    listed = tasks(raw.decode("utf-8", "replace"))
+    return tuple(first_name(task.text) for task in listed if not task.is_checked)
 
 
 def once_for_mission(
