@@ -12,7 +12,7 @@ from accord.core.clock import Clock, attempts, doubling_pauses, parse_timestamp
 from accord.core.errors import NoToken, Refused, Stopped, WrongUsage
 from accord.core.frozen import Frozen, json_field
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS, has_address
-from accord.github.models import Access, AnswerLost, Forbidden, NotThere, RequestCount
+from accord.github.models import Access, AnswerLost, Forbidden, NotThere
 from accord.github.pacing import Pacer
 from accord.github.transport import Parsed, RateLeft, Response, Transport
 
@@ -56,15 +56,11 @@ class Server:
             raise NoToken("`GITHUB_TOKEN` contains whitespace.", hint="Set it without spaces and line breaks.")
         self.clock, self._access, self._root = clock, access, self._root_of(access)
         self._transport = Transport(access, clock, tell_wait, pacer or Pacer())
+        self.requests = self._transport.requests
 
     def _root_of(self, _: Access) -> str:
         """Return the start of every path."""
         return ""
-
-    @property
-    def requests(self) -> RequestCount:
-        """Return how many requests this client has sent."""
-        return self._transport.requests
 
     @property
     def rate_left(self) -> RateLeft | None:
