@@ -12,7 +12,7 @@ from accord.agents.registry import shipped_registry
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.git.extraction import extract
 from accord.git.patches import apply_patch
-from accord.git.paths import escaping_links, stays_inside
+from accord.git.paths import escaping_links, names_on_way
 from accord.git.program import Git
 
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
@@ -278,7 +278,7 @@ def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bo
     ],
 )
 def test_a_link_is_followed_through_the_other_links_of_its_tree(links: dict[str, str], is_inside: bool) -> None:
-    assert all(stays_inside(path, links) for path in links) == is_inside
+    assert all(names_on_way(path, links) for path in links) == is_inside
 
 
 def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outside_is_not(tree: Path) -> None:

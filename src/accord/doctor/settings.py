@@ -121,7 +121,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
         environment_secrets=read("environment_secrets", lambda: github.environment_secret_names(ENVIRONMENT)),
         variables=read("variables", lambda: github.names_of("variables")),
         rules=read("rules", lambda: {branch: github.branch_rules(branch) for branch in branches}),
-        protected=read("protected", github.protected_branches),
+        protected=read("protected", lambda: tuple(github.branches(protected="true"))),
         prefix=prefix,
         in_the_way=in_the_way,
         unread=unread,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from accord.core.errors import BrokenContract
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, commit_patch, commit_tree
-from accord.git.patches import Change, PatchConflict, apply_patch, changes_between, difference, own_base, own_index
+from accord.git.patches import PatchConflict, apply_patch, changes_between, difference, own_base, own_index
 from accord.git.program import Git, GitFailed, file_at, is_ancestor, join_nul, split_nul
 
 CONFLICT_TRAILER = "Accord-Conflict"
@@ -54,14 +54,10 @@ def conflict_branch(prefix: str, token: str) -> str:
     return f"{prefix}-{token[-_DIGITS:]}"
 
 
-def commit_on_own_base(
-    git: Git, patch: bytes, tips: Sequence[str], author: str, message: str, now: datetime
-) -> tuple[str, str, list[Change]]:
-    """Commit a patch where it was made, before one of ``tips``; return base, commit and changes, or empty values."""
+def commit_on_own_base(git: Git, patch: bytes, tips: Sequence[str], author: str, message: str, now: datetime) -> str:
+    """Commit a patch where it was made, before one of ``tips``; return the commit, empty if it was made elsewhere."""
     base, _ = own_base(git, patch, *tips)
-    if not base:
-        return "", "", []
-    return base, *commit_patch(git, BranchFacts(base, "", ""), patch, author, message, now)
+    return commit_patch(git, BranchFacts(base, "", ""), patch, author, message, now)[0] if base else ""
 
 
 def conflicting_paths(git: Git, patch: bytes, commit: str, head: str, onto: str) -> tuple[str, ...]:

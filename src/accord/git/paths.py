@@ -23,7 +23,7 @@ def escaping_links(git: Git, before: str, after: str) -> list[Finding]:
     old, new, found = links_of(git, before), links_of(git, after), []
     for path, target in new.items():
         is_old = old.get(path) == target
-        if not stays_inside(path, new) and not (is_old and not stays_inside(path, old)):
+        if not names_on_way(path, new) and not (is_old and not names_on_way(path, old)):
             message = f"`{path}` is a link to `{target}`, which points outside the repository or to itself."
             found.append(Finding("link-outside", message, "/patch", hint="Remove it."))
     return found
@@ -41,13 +41,11 @@ def links_of(git: Git, tree: str) -> dict[str, str]:
     }
 
 
-def stays_inside(path: str, links: Mapping[str, str]) -> bool:
-    """Return whether a path leads to a place in the repository; what is neither a link nor there counts as a folder."""
-    return bool(names_on_way(path, links))
-
-
 def names_on_way(path: str, links: Mapping[str, str]) -> list[str]:
-    """Follow a path through the links of its tree: return these links and, last, where it leads; empty if outside."""
+    """Follow a path through the links of its tree: return these links and, last, where it leads; empty if outside.
+
+    A name that is neither a link nor there counts as a folder.
+    """
     here: list[str] = []
     ahead = deque(path.split("/"))
     followed: list[str] = []

@@ -46,13 +46,9 @@ class SettingsMethods(Rest):
         found = self._list_items(f"/rules/branches/{segments(branch)}", lambda data: str(data["type"]))
         return tuple(dict.fromkeys(found))
 
-    def branches(self) -> Iterator[str]:
-        """List the branches. GET …/branches, with contents: read."""
-        return self._list_items("/branches", _name)
-
-    def protected_branches(self) -> tuple[str, ...]:
-        """List the branches that protection rules cover. GET …/branches, with contents: read."""
-        return tuple(self._list_items("/branches", _name, protected="true"))
+    def branches(self, **params: str) -> Iterator[str]:
+        """List the branches; ``protected="true"``: those that protection rules cover. GET …/branches."""
+        return self._list_items("/branches", _name, **params)
 
     def refuses_pulls(self, branch: str) -> bool | None:
         """Return whether GitHub refuses pull requests of this token because of the setting; None for another reason.

@@ -279,7 +279,7 @@ class _Publisher(Frozen):
             commit = commit_of_run(git, work.token, f"{facts.tip}..{tip}", self.patch)
         else:
             tips, now = [facts.base, facts.tip], self.remote.clock.now()
-            _, commit, _ = commit_on_own_base(git, self.patch, tips, work.options.author, _message(work), now)
+            commit = commit_on_own_base(git, self.patch, tips, work.options.author, _message(work), now)
         if not commit:
             raise conflict
         published = self._checked_result(f"{commit}^", commit)
