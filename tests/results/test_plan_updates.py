@@ -128,6 +128,7 @@ def test_an_update_takes_no_category_from_an_item_and_says_so_before_it_writes(s
     stage.apply(plan(task("a"), refinement("b")))
     result = plan(update=[update(1, labels=["area: web"]), update(2, labels=["priority:medium"])])
     planned = stage.apply(result, is_dry_run=True)
+    assert codes(planned) == {"label-kept", "label-not-there"}
     kept = [finding.message for finding in planned.findings if finding.code == "label-kept"]
     assert [("`priority:medium`" in text, "`complexity:low`" in text) for text in kept] == [
         (True, False),

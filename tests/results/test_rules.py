@@ -440,7 +440,7 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
         plan(task("b-c"), task("a", out_of_scope="- x/b — owned by b-c.\n- x/a (owned by b-c)\n- x/c (owned by a d)")),
         [("unknown-reference", "/create/1/body")],
     ),
-    (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
+    (plan(update=[update(1, labels=["bug"])]), [("label-kept", "/update/0/labels")]),
     (
         plan(
             task("a", in_scope="- src/x.py"),

@@ -183,7 +183,7 @@ def check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
     yield from _check_label_names(labels, path)
     if not in_category(labels, Category.PRIORITY):
         message = "This list has no priority, so the item keeps its own."
-        yield warning("label-missing", message, path, hint="Add a priority label.")
+        yield warning("label-kept", message, path, hint="Add a priority label.")
 
 
 def label_fault(label: str) -> Finding | None:

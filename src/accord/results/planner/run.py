@@ -73,6 +73,8 @@ def _apply_plan(github: GitHub, plan: Plan, run_key: str, options: PlanOptions, 
         facts = gather_facts(github, plan, token, options.clock, requested=requested_issue(options))
         plan = _with_adopted_names(plan, facts, receipt)
         comparisons = compare_items(plan, facts)
+        # the item tells whether it keeps a label, and which
+        receipt.findings = [finding for finding in receipt.findings if finding.code != "label-kept"]
         receipt.require(check_facts(plan, facts, reaches_any=options.reaches_any_issue))
         receipt.require(change_findings(plan, facts, comparisons, closes_vanished=closes))
         operations = plan_operations(plan, facts, comparisons, closes_vanished=closes)
