@@ -283,6 +283,7 @@ REPORTS = {
         f"debugging limit, {outcome}": report(outcome, BLOCKED.replace("spec-gap", "debugging-limit") + LIMIT)
         for outcome in ("blocked", "validation-failure")
     },
+    "debugging limit as a blocker": report("validation-failure", BLOCKED.replace("spec-gap", "debugging-limit")),
     **{name: blocked_with(OPTIONS, options) for name, options in ELABORATE.items()},
     "folded": report("blocked", f"<details><summary>Blocked: see below</summary>\n{BLOCKED}\n</details>"),
     **{
@@ -338,6 +339,11 @@ BROKEN_RESULTS: dict[str, Case] = {
     },
     **{name: (blocked_with(old, new), code, "/summary") for name, (old, new, code) in CHANGED.items()},
     **{f"options {text!r}": (blocked_with(OPTIONS, text), "blocker-options", "/summary") for text in TOO_FEW},
+    "no impact of a debugging limit": (
+        report("validation-failure", BLOCKED.replace("spec-gap", "debugging-limit").replace("Impact", "X")),
+        "blocker-impact",
+        "/summary",
+    ),
     "no step": (report("validation-failure", FAILED.replace("Step", "X")), "validation-step-missing", "/summary"),
 }
 

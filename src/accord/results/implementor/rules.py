@@ -272,7 +272,7 @@ def _check_spec(reading: Reading) -> Iterator[Finding]:
 
 
 def _check_validation(summary: str) -> Iterator[Finding]:
-    """Check that a summary names the step, the attempts and the reason."""
+    """Check that a summary names the step, the attempts and the reason, or has the parts of a debugging limit."""
     reading = read_parts(unwrapped_text(summary), _VALIDATION)
     needed = {
         "step": "the validation step that failed",
@@ -280,7 +280,10 @@ def _check_validation(summary: str) -> Iterator[Finding]:
         "outside": "the reason why it is outside the task's scope",
     }
     missing = [part for part in needed if not reading.has(part)]
-    if missing and not reading.is_labelled:
+    blocker = read_parts(unwrapped_text(summary), _PARTS)
+    if missing and not reading.is_labelled and blocker.is_labelled and _blocker_type(blocker, "") == "debugging-limit":
+        yield from _check_blocked(summary)
+    elif missing and not reading.is_labelled:
         message, hint = _label_gaps(reading, "Step", "Tried", "Outside")
         yield warning("validation-step-missing", message, "/summary", hint=hint)
     elif missing:
