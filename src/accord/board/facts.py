@@ -93,7 +93,11 @@ def read_repository(
     issues = [issue for issue in github.issues(state="open") if not issue.is_pull]
     numbers = {issue.number for issue in issues}
     now = github.server_time()
-    rows = _recent_rows(reader, now - period, now)
+    by_issue: dict[int, list[Comment]] = defaultdict(list)
+    for number, comment in islice(github.recent_comments(now - period), MOST_COMMENTS):  # a start edits its comment
+        by_issue[number].append(comment)
+    found = {number: rows_in(reader, comments, number, now) for number, comments in by_issue.items()}
+    rows = {number: starts for number, starts in found.items() if starts}
     ours = [one for one in issues if is_work_item(one) or one.number in rows or PLAN_LABEL in one.labels]
     pulls, notes = _pulls(reader, now, numbers, {one.number for one in issues if is_work_item(one)})
     changed = [one for one in github.closed_issues(now - period) if one.closed_at and one.closed_at >= now - period]
@@ -163,15 +167,6 @@ def _handoffs(reader: Reader, issues: Iterable[Issue], notes: list[str]) -> Iter
             continue
         if stored is not None:
             yield ItemHandoff(issue, stored.value)
-
-
-def _recent_rows(reader: Reader, since: datetime, now: datetime) -> dict[int, tuple[StatusRow, ...]]:
-    """Return the starts by issue, from the comments that changed lately: a start edits its status comment."""
-    by_issue: dict[int, list[Comment]] = defaultdict(list)
-    for number, comment in islice(reader.github.recent_comments(since), MOST_COMMENTS):
-        by_issue[number].append(comment)
-    found = {number: rows_in(reader, comments, number, now) for number, comments in by_issue.items()}
-    return {number: rows for number, rows in found.items() if rows}
 
 
 def rows_in(reader: Reader, comments: Iterable[Comment], number: int, now: datetime) -> tuple[StatusRow, ...]:

@@ -290,9 +290,12 @@ def _place_open(subject: _Subject, pull: BoardPull, owner: Owner, checks: CheckF
         words = ("run", "rerun", run)
     if owner.reason in _BY_HAND and not subject.facts.has_keepalive:
         words = (*_BY_HAND[owner.reason], pull.number)
+    base, closing = pull.pull.base_branch, f" Merging it closes {items}."
+    if not pull_state(pull.pull).is_main:
+        closing = f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."
     why = text.format(
         items=items or "its work item",
-        closing=_closing_sentence(pull, items),
+        closing=closing if items else "",
         pending=_list([*checks.pending]),
         failing=_list([*checks.failing]),
         inconclusive=inconclusive_text(checks.inconclusive, pull.pull.url),
@@ -305,11 +308,3 @@ def _place_open(subject: _Subject, pull: BoardPull, owner: Owner, checks: CheckF
         return subject.waits(f"{why} Keepalive works on it.")
     since = pull.judged_at if owner.reason in ("changes-requested", "merge") else None
     return subject.needs(kind, why, subject.facts.address.gh_command(*words), since)
-
-
-def _closing_sentence(pull: BoardPull, items: str) -> str:
-    """Return which items the merge of a pull request closes, as a sentence behind another; empty without an item."""
-    base, state = pull.pull.base_branch, pull_state(pull.pull)
-    if not items or state.is_main:
-        return f" Merging it closes {items}." if items else ""
-    return f" Merging it into `{base}` does not close {items}: `{base}` is not the default branch."

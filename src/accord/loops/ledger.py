@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from accord.core.clock import CLOCKS_DIFFER
-from accord.loops.models import ActiveRun, Budgets, GoAhead, Iteration, LoopFacts, LoopState
+from accord.loops.models import ActiveRun, Budgets, Iteration, LoopFacts, LoopState
 
 KEPT = 20
 """Iterations that the state keeps: enough to see a pattern, few enough for a comment."""
@@ -39,14 +39,14 @@ def end_run(state: LoopState, iteration: Iteration) -> LoopState:
     """Record the end of the run in progress. Any other run is recorded already, or was given up as lost."""
     if state.running is None or state.running.run_id != iteration.run_id:
         return state
-    failures = 0 if is_progress(state, iteration) else state.failures_in_a_row + _is_failure(iteration)
+    failures = 0 if is_progress(state, iteration) else state.failures_in_a_row + is_failure(iteration)
     transient = 0 if iteration.exit_code == "0" else state.transient_in_a_row + _is_transient(iteration)
     cost = state.cost_usd + (iteration.cost_usd or 0)
     counts = {"failures_in_a_row": failures, "transient_in_a_row": transient, "cost_usd": round(cost, 6)}
     return state.model_copy(update={**counts, "running": None, "history": (*state.history, iteration)[-KEPT:]})
 
 
-def _is_failure(iteration: Iteration) -> bool:
+def is_failure(iteration: Iteration) -> bool:
     """Tell whether the failure needs a change. Without a suggestion of the runner it does."""
     return iteration.exit_code != "0" and iteration.recovery not in ("retry", "ignore")
 
@@ -64,7 +64,10 @@ def is_progress(state: LoopState, iteration: Iteration) -> bool:
 
 
 def settled_state(facts: LoopFacts) -> LoopState:
-    """Bring the state up to now: a lost run has failed, and a person's go-ahead counts."""
+    """Bring the state up to now: a lost run has failed, and a person's go-ahead restarts the counts in a row.
+
+    It counts if it is newer than the last one, and no run ended after it.
+    """
     state, running = without_future(facts.state, facts.now), facts.state.running
     if running is not None and (facts.running_has_ended or is_lost(running, facts.now)):
         lost = Iteration(
@@ -77,7 +80,12 @@ def settled_state(facts: LoopFacts) -> LoopState:
             ended_at=min(facts.now, time_of_loss(running)),
         )
         state = end_run(state, lost)
-    return with_go_ahead(state, facts.go_ahead) if facts.go_ahead else state
+    go_ahead, last = facts.go_ahead, state.last
+    if go_ahead is None or (last is not None and go_ahead.at < last.ended_at):
+        return state
+    if state.resumed_at is not None and go_ahead.at <= state.resumed_at:
+        return state
+    return state.model_copy(update={"failures_in_a_row": 0, "transient_in_a_row": 0, "resumed_at": go_ahead.at})
 
 
 def without_future(state: LoopState, now: datetime) -> LoopState:
@@ -98,14 +106,6 @@ def time_of_loss(running: ActiveRun) -> datetime:
     return running.started_at + timedelta(minutes=running.minutes) + GRACE
 
 
-def with_go_ahead(state: LoopState, go_ahead: GoAhead) -> LoopState:
-    """Restart the counts in a row, if the go-ahead is newer than the last one, and no run ended after it."""
-    is_old = state.resumed_at is not None and go_ahead.at <= state.resumed_at
-    if is_old or (state.last is not None and go_ahead.at < state.last.ended_at):
-        return state
-    return state.model_copy(update={"failures_in_a_row": 0, "transient_in_a_row": 0, "resumed_at": go_ahead.at})
-
-
 def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> int:
     """Return the seconds left of the pause after a transient failure; it doubles with each, within the budgets."""
     last = state.last
@@ -117,25 +117,17 @@ def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> in
     return min(pause, max(0, math.ceil(left)))
 
 
-def waits_for_go_ahead(state: LoopState) -> bool:
-    """Tell whether the last run ended with a failure that needs a change, and no person gave a go-ahead since."""
-    last = state.last
-    if last is None or not _is_failure(last):
-        return False
-    return state.resumed_at is None or state.resumed_at < last.ended_at
-
-
 def repetition_of(state: LoopState) -> Literal["", "error", "tree"]:
     """Return what the last two runs repeat, if they count: neither transient, cancelled, nor before a go-ahead."""
     since = state.resumed_at
     counted = [
         (iteration, is_progress(state.model_copy(update={"history": state.history[:i]}), iteration))
         for i, iteration in enumerate(state.history)
-        if (iteration.exit_code == "0" or _is_failure(iteration)) and (since is None or iteration.ended_at > since)
+        if (iteration.exit_code == "0" or is_failure(iteration)) and (since is None or iteration.ended_at > since)
     ][-2:]
     if len(counted) < 2 or any(has_progress for _, has_progress in counted):
         return ""
     before, last = (iteration for iteration, _ in counted)
-    if _is_failure(before) and _is_failure(last) and last.error and last.error == before.error:
+    if is_failure(before) and is_failure(last) and last.error and last.error == before.error:
         return "error"
     return "tree" if before.exit_code == last.exit_code == "0" else ""

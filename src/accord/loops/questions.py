@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 from accord.core.suggest import did_you_mean
 from accord.engine.owner import ItemState, PullState, is_over, owner_of
 from accord.engine.trust import NEEDS_HUMAN, PAUSED, RETRY, names_agent
-from accord.loops.ledger import repetition_of, seconds_until_retry, settled_state, time_of_loss, waits_for_go_ahead
+from accord.loops.ledger import is_failure, repetition_of, seconds_until_retry, settled_state, time_of_loss
 from accord.loops.models import (
     PERSONS_STOP,
     RUNS,
@@ -211,10 +211,10 @@ def check_progress(situation: Situation) -> LoopDecision | None:
 
 def check_last_run(situation: Situation) -> LoopDecision | None:
     """Stop after a failure that only a change ends, until a person gives the go-ahead; the label may be missing."""
-    state = situation.state
-    if not waits_for_go_ahead(state):
+    last, resumed_at = situation.state.last, situation.state.resumed_at
+    if last is None or not is_failure(last) or (resumed_at is not None and resumed_at >= last.ended_at):
         return None
-    kind = f" ({state.last.category})" if state.last and state.last.category else ""
+    kind = f" ({last.category})" if last.category else ""
     message = f"The last run failed{kind}, and trying again does not help. Fix the cause, then remove the label "
     return decision_for("manual-failure", f"{message}{NEEDS_HUMAN}.")
 

@@ -92,8 +92,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     facts = run.publish_and_analyse(facts) if is_success else run.keep_changes(facts)
     is_disk_full = record.error is not None and record.error.kind == "disk-full"
     if not (is_disk_full or options.log.is_dry_run):  # on a full disk the outputs need the space
-        run.save_message()
-        run.save_result()
+        run.save_answer()
     return conclude(facts, evidence, options.redact, options.policy)
 
 
@@ -195,16 +194,13 @@ class _FinishedRun(Frozen):
         about = _path_warnings(audit_patch(patch, stats, record.steering))
         return replace(facts, warnings=(*facts.warnings, warning, *about), files_not_pushed=number)
 
-    def save_message(self) -> None:
-        """Save the whole final message in the folder, as an output may be cut."""
+    def save_answer(self) -> None:
+        """Save the final message and the structured result in the folder, as an output may be cut; NaN is not JSON."""
         path = self.run_dir / layout.FINAL_MESSAGE
         if self.account.final_message and not _is_file(path):
             with contextlib.suppress(OSError):
                 make_writable(path)
                 write_whole(path, to_valid_text(self.options.redact(self.account.final_message)))
-
-    def save_result(self) -> None:
-        """Save the structured result in the folder, as it may be too long for an output; NaN is not JSON."""
         path = self.run_dir / layout.RESULT
         with contextlib.suppress(OSError, ValueError):
             make_writable(path)
