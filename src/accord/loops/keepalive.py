@@ -115,12 +115,17 @@ def _reviews_to_work_in(facts: KeepaliveFacts) -> tuple[Opinion, ...]:
 
 
 def _check_checks(situation: Situation) -> LoopDecision | None:
+    """Wait for the checks; keepalive leaves failing ones to people where the settings say so, autofix needs some."""
     checks = situation.facts.checks
-    unsettled = check_settled(situation, checks) if checks else None
-    if checks and unsettled is None and checks.failing and situation.settings.autofix is False:
-        message = f"Failing: {names_of(checks.failing)}. The settings leave fixing them to people."
-        return decision_for("checks-red", message)
-    return unsettled
+    if checks is None:
+        return None
+    if unsettled := check_settled(situation, checks):
+        return unsettled
+    if situation.loop == "autofix":
+        return None if checks.failing else decision_for("checks-green", "No check of the head fails.")
+    message = f"Failing: {names_of(checks.failing)}. The settings leave fixing them to people."
+    is_left = checks.failing and situation.settings.autofix is False
+    return decision_for("checks-red", message) if is_left else None
 
 
 def appendix(body: str, redact: Callable[[str], str]) -> str:
@@ -319,20 +324,12 @@ def _check_keepalive(situation: Situation) -> LoopDecision | None:
     return None
 
 
-def _check_autofix_checks(situation: Situation) -> LoopDecision | None:
-    checks = situation.facts.checks
-    unsettled = check_settled(situation, checks) if checks else None
-    if checks and unsettled is None and not checks.failing:
-        return decision_for("checks-green", "No check of the head fails.")
-    return unsettled
-
-
 class Autofix(Loop):
     """The loop that fixes failing checks."""
 
     name = "autofix"
     model = AutofixFacts
-    questions = (*ON_A_PULL, _check_keepalive, _check_autofix_checks, *BEFORE_A_RUN)
+    questions = (*ON_A_PULL, _check_keepalive, _check_checks, *BEFORE_A_RUN)
     stages = (read_checks, read_reviews, read_state)
     details = (read_logs,)
     settling = (rerun_lost,)

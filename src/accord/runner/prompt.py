@@ -50,19 +50,17 @@ def prompt_for(path: Path | None, mode: str, workspace: Path, files: TrustedFile
         raise _invalid(f"The prompt file {own} cannot be read: {error.strerror}.", "Make it readable.") from None
     if raw is None and path:
         raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
-    return shipped if raw is None else _prompt_text(raw, own)
-
-
-def _prompt_text(raw: bytes, path: Path) -> str:
+    if raw is None:
+        return shipped
     if len(raw) > MOST_BYTES:
-        raise _invalid(f"The prompt file {path} is larger than {MOST_BYTES // 1024} KiB.", "Shorten it.")
+        raise _invalid(f"The prompt file {own} is larger than {MOST_BYTES // 1024} KiB.", "Shorten it.")
     try:
         text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
-        raise _invalid(f"Line {line} of the prompt file {path} is not UTF-8.", "Save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _invalid(f"Line {line} of the prompt file {own} is not UTF-8.", "Save it as UTF-8.") from None
     if not text.strip():
-        raise _invalid(f"The prompt file {path} is empty.", "Describe the task in it.")
+        raise _invalid(f"The prompt file {own} is empty.", "Describe the task in it.")
     return text
 
 
