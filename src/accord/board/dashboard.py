@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 
 from accord.board.facts import read_repository
 from accord.board.models import HEADINGS, WITH_COMMAND, Address, Entry, Overview, join_overviews
 from accord.board.work import overview_of_work
-from accord.core.errors import BrokenContract
+from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import warning
-from accord.engine.operations import ApplyOptions, Operation, apply_in_order, skipped_if
+from accord.engine.operations import ApplyOptions, OperationLog, skipped_if
 from accord.engine.receipts import Receipt, report_errors
 from accord.git.configuration import find_config
 from accord.github.client import INSTALLATION_LOGIN, GitHub
@@ -48,20 +49,6 @@ _ISSUES_BESIDE = "../issues"
 """The issues of the repository, seen from one of them. GitHub records no mention for a link that names no host."""
 
 
-class WriteBoard(Operation, op="write-board", is_content=True):
-    """Write the dashboard: into ``issue``, or into a new one if it is None."""
-
-    issue: Issue | None
-    body: str
-
-
-class WithdrawBoard(Operation, op="withdraw-board"):
-    """Close a dashboard that was just created by an account that was not named."""
-
-
-BoardOperation = WriteBoard | WithdrawBoard
-
-
 def show_dashboard(
     github: GitHub, address: Address, period: timedelta, options: ApplyOptions
 ) -> tuple[Receipt, Overview | None]:
@@ -83,7 +70,7 @@ def show_dashboard(
 
         token = run_token(options.repository, BOARD)
         body = board_body(overview, clean, token=token, has_boxes=_can_start(github, identity))
-        _write(github, plan_board(boards, body), identity, receipt, options)
+        _write(github, boards, body, identity, receipt, options)
     return receipt, overview
 
 
@@ -108,18 +95,6 @@ def closed_boards(github: GitHub, repository: str, identity: Identity) -> tuple[
     lately = github.server_time() - timedelta(seconds=SEARCH_LAG_SECONDS)
     listed = github.closed_issues(lately) if search.is_complete else github.issues(state="closed")
     return tuple(issue for issue in (*search.issues, *listed) if is_dashboard(issue, identity))
-
-
-def plan_board(boards: Sequence[Issue], body: str) -> WriteBoard:
-    """Return the one write: to the oldest dashboard, an open one first.
-
-    There is nothing to do where its body is the same, or where a person closed it. Pure.
-    """
-    issue = min(boards, key=lambda issue: (not issue.is_open, issue.number), default=None)
-    is_done = issue is not None and (issue.body.replace("\r\n", "\n") == body or not issue.is_open)
-    return WriteBoard(
-        f"#{issue.number}" if issue else "new", skipped_if(is_done), issue, body, number=issue.number if issue else 0
-    )
 
 
 def board_body(
@@ -192,42 +167,45 @@ def _cost(entry: Entry, render: Callable[[str], str]) -> str:
     return f" ({render(entry.cost)})" if entry.cost else ""
 
 
-def _write(github: GitHub, operation: WriteBoard, identity: Identity, receipt: Receipt, options: ApplyOptions) -> None:
-    """Write the dashboard, and take it back where another account than the named one wrote it; fill the receipt."""
-    if operation.issue:
-        receipt.details = _details(operation.issue)
-        if not operation.issue.is_open:
-            message = f"The dashboard #{operation.issue.number} is closed, so it was not written."
-            receipt.findings.append(warning("board-closed", message, hint="Reopen it, or turn the workflow off."))
-    made: list[Issue] = []
+def _write(
+    github: GitHub, boards: Sequence[Issue], body: str, identity: Identity, receipt: Receipt, options: ApplyOptions
+) -> None:
+    """Write into the oldest dashboard, an open one first, or into a new issue; fill the receipt.
 
-    def apply(operation: BoardOperation) -> None:
-        made.append(_apply(github, identity, operation))
-
-    entries, error = apply_in_order([operation], apply, is_dry_run=options.is_dry_run)
-    if made and error is None:
-        receipt.details = _details(made[0])
-        if not identity.counts(made[0].author):  # no run would find it again
-            withdrawal = WithdrawBoard(f"#{made[0].number}", None, number=made[0].number)
-            more, error = apply_in_order([withdrawal], apply)
-            entries += more
-            error = error or other_identity(made[0].author)
-    receipt.end(entries, error, is_dry_run=options.is_dry_run)
-
-
-def _details(issue: Issue) -> dict[str, dict[str, str]]:
-    return {"board": {"id": str(issue.number), "url": issue.url}}
-
-
-def _apply(github: GitHub, identity: Identity, operation: BoardOperation) -> Issue:
-    if isinstance(operation, WithdrawBoard):
-        withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
-        return github.change_issue(operation.number, withdrawn)
-    if operation.issue:
-        return github.change_issue(operation.number, IssueChange(body=operation.body))
-    body = operation.body
+    Nothing is written where the body is the same, or where a person closed the issue. A new issue is taken back where
+    another account than the named one wrote it: no run would find it again.
+    """
+    issue = min(boards, key=lambda issue: (not issue.is_open, issue.number), default=None)
+    if issue:
+        receipt.details = _details(issue)
+    if issue and not issue.is_open:
+        message = f"The dashboard #{issue.number} is closed, so it was not written."
+        receipt.findings.append(warning("board-closed", message, hint="Reopen it, or turn the workflow off."))
+    found = skipped_if(issue is not None and (issue.body.replace("\r\n", "\n") == body or not issue.is_open))
+    key, number = (f"#{issue.number}", issue.number) if issue else ("new", 0)
+    log = OperationLog(options.is_dry_run)
+    error: AccordError | None = None
 
     def find() -> Issue | None:
         return next((issue for issue in github.issues(state="open") if is_dashboard(issue, identity)), None)
 
-    return github.send_once(lambda: github.create_issue(TITLE, body, []), find)
+    def send() -> Issue:
+        if issue:
+            return github.change_issue(issue.number, IssueChange(body=body))
+        return github.send_once(lambda: github.create_issue(TITLE, body, []), find)
+
+    try:
+        made = log.write("write-board", key, send, number=number, found=found)
+        receipt.details = _details(made) if made else receipt.details
+        if made and not identity.counts(made.author):
+            withdrawn = IssueChange(body=_WITHDRAWN, state="closed", state_reason="not_planned")
+            withdraw = partial(github.change_issue, made.number, withdrawn)
+            log.write("withdraw-board", f"#{made.number}", withdraw, number=made.number)
+            error = other_identity(made.author)
+    except AccordError as problem:
+        error = problem
+    receipt.end(log.entries, error, is_dry_run=options.is_dry_run)
+
+
+def _details(issue: Issue) -> dict[str, dict[str, str]]:
+    return {"board": {"id": str(issue.number), "url": issue.url}}
