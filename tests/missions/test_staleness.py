@@ -342,6 +342,15 @@ def test_only_work_in_progress_can_be_stale(project: Project) -> None:
         assert (stale(project).status.status, stale(project).status.reason) == ("fresh", "not_in_progress"), status
 
 
+def test_work_without_a_mode_is_judged_only_in_progress(project: Project) -> None:
+    project.begin().work_package("WP01", body="Think hard.")
+    found = stale(project)
+    assert (found.status.reason, found.is_broken) == ("not_in_progress", False)
+    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
+    found = stale(project)
+    assert (found.status.reason, found.is_broken) == (UNAVAILABLE, True)
+
+
 @pytest.mark.parametrize("broken", ["the file", "the lanes", "the log"])
 def test_an_unreadable_work_package_has_no_answer_and_a_missing_one_is_an_error(project: Project, broken: Any) -> None:
     begun(project)

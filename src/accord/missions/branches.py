@@ -262,7 +262,10 @@ def stale_of(
     if wp_id not in mission.ids:
         mission.work_package(wp_id)  # raises
     try:
-        if mission.work_package(wp_id).mode.value == "planning_artifact":
+        if wp_id not in mission.written:  # it cannot be read at all
+            mission.work_package(wp_id)  # raises
+        known = mission.work_packages.get(wp_id)
+        if known and known.mode.value == "planning_artifact":
             return _result_without_commit(SHARED_WORKSPACE, status="not_applicable")
         if mission.status_of(wp_id) != "in_progress":
             return _result_without_commit("not_in_progress")
