@@ -303,6 +303,7 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         ({"session": "2026-02-30_csv"}, ("session-name", "/session")),
         ({"last_update": "yesterday"}, ("timestamp-invalid", "/last_update")),
         ({"last_update": "9999-12-31T23:00:00-02:00"}, ("timestamp-invalid", "/last_update")),
+        ({"last_update": "2126-01-31T09:30:00Z"}, ("(timestamp-future)", "/last_update")),
         ({"last_update": "2026-01-31T09:30:00.1234567Z"}, None),
         ({"last_update": "2026-01-31T09:30:00+01:00"}, None),
         ({"last_update": "2026-01-31T09:30:00"}, ("(timestamp-vague)", "/last_update")),
@@ -344,6 +345,14 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
             None,
         ),
         ({"runtime_flags": {"copilot_instructions_exists": True}}, ("schema", "/runtime_flags/copilot_checked_at")),
+        (
+            {"runtime_flags": {"copilot_instructions_exists": True, "copilot_checked_at": "2126-01-31T09:30:00Z"}},
+            ("(timestamp-future)", "/runtime_flags/copilot_checked_at"),
+        ),
+        (
+            tracked({"last_correction_dispatch": {"agent": "Architect", "at": "2126-01-31T09:30:00Z"}}),
+            ("timestamp-future", "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at"),
+        ),
         ({"gate_tracking": {"APPROVE_DESIGN": {"correction_status": None}}}, None),
         (
             tracked({"last_correction_dispatch": {"agent": "Coder"}}),
@@ -442,7 +451,7 @@ def test_the_hint_of_an_answer_names_the_folder_of_the_session() -> None:
 def test_a_time_is_in_the_future_by_the_clock_that_is_given() -> None:
     asked, at = SessionStatus.model_validate(status("ASK_USER", user_decisions=[decision()])), parse_timestamp(AT)
     found = [[one.code for one in status_findings(asked, at - timedelta(minutes=minutes))] for minutes in (10, 11)]
-    assert found == [[], ["timestamp-future"]]
+    assert found == [[], ["timestamp-future"] * 2], "of the question, and of the last change"
 
 
 def test_a_gate_that_is_answered_with_nothing_is_called_that() -> None:

@@ -132,13 +132,12 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
 def status_findings(status: SessionStatus, now: datetime) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
     flags = status.runtime_flags
-    times = {
-        "/last_update": status.last_update,
-        "/runtime_flags/copilot_checked_at": flags.copilot_checked_at if flags else None,
-        "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at": status.last_correction.at,
-    }
+    sent, checked = status.last_correction.at, flags.copilot_checked_at if flags else None
     found = [*session_name_findings(status.session, "/session")]
-    found += [one for place, time in times.items() for one in timestamp_findings(time, place)]
+    found += timestamp_findings(sent, "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at", now)
+    for place, time in {"/last_update": status.last_update, "/runtime_flags/copilot_checked_at": checked}.items():
+        for one in timestamp_findings(time, place, now):  # no rule compares them
+            found.append(replace(one, severity=Severity.WARNING) if one.code == "timestamp-future" else one)
     ids = [decision.decision_id for decision in status.user_decisions]
     found += _repeated_ids("decision-repeated", ids, "user_decisions")
     numbers = sorted({int(number) for name in ids if (number := name.removeprefix("UD-")).isdecimal()})
