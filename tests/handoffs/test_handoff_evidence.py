@@ -155,6 +155,14 @@ def test_in_a_document_of_another_tool_the_times_tell_which_verdict_is_older(tim
     assert decide_move(judged, "done", by("reviewer")).is_ok
 
 
+@pytest.mark.parametrize("first", ["implementing", "verification"])
+def test_a_verdict_of_another_tool_does_not_outlive_an_edit_after_a_move(first: str) -> None:
+    task = decide_move(dated(plan=NINE, review=TEN, verification=TEN), first, by("reviewer")).task
+    assert decide_move(task | {"status": "verification"}, "done", by("reviewer")).is_ok
+    task["metadata"]["planningArtifact"]["goals"] = ["Another"]
+    assert codes(decide_move(task | {"status": "verification"}, "done", by("reviewer")).reasons) == [RESULT, DECISION]
+
+
 FUTURE = "2126-11-02T09:00:00Z"
 TIMES = {
     "doneArtifact/completedAt": {"doneArtifact": {**DONE, "completedAt": FUTURE}},
