@@ -25,6 +25,12 @@ def test_an_enterprise_server_is_reached_below_its_path(stage: Stage, below: str
     assert [issue.number for issue in github.issues()] == [made.number]
 
 
+def test_labels_are_read_in_lower_case_as_far_as_github_surely_ignores_it(stage: Stage) -> None:
+    github = stage.adapter()
+    made = github.create_issue("Title", "Body", ["Team:X", "Ärger"])
+    assert sorted(github.issue(made.number).labels) == ["team:x", "Ärger"]
+
+
 @pytest.mark.slow
 def test_no_issue_is_missed_on_any_page_and_no_page_is_read_without_need(stage: Stage) -> None:
     numbers = insert_issues(stage.server, 250)

@@ -111,8 +111,9 @@ def test_an_item_whose_labels_say_nothing_clear_is_not_guessed_at(stage: Stage, 
     assert said in refused
 
 
-def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None:
-    stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=["task:implement", "Status:Ready"])
+@pytest.mark.parametrize("labels", [["task:implement", "Status:Ready"], ["Task:Implement", "status:ready"]])
+def test_a_label_in_another_case_is_the_same_label(stage: Stage, labels: list[str]) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=labels)
     github = stage.adapter()
     move_work_item(github, 1, "in-progress")
     assert (github.issue(1).labels, github.requests.write) == (("task:implement", "status:in-progress"), 1)

@@ -46,7 +46,9 @@ class Repository(Frozen):
 
 
 def _label_names(labels: list[Any]) -> tuple[str, ...]:
-    return tuple(label if isinstance(label, str) else label["name"] for label in labels)
+    """Return the names of labels in lower case: GitHub ignores their case, also in requests that set them."""
+    names = (label if isinstance(label, str) else label["name"] for label in labels)
+    return tuple(name.lower() if name.isascii() else name for name in names)
 
 
 class Issue(Frozen):
