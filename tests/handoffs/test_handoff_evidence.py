@@ -155,9 +155,16 @@ def test_in_a_document_of_another_tool_the_times_tell_which_verdict_is_older(tim
     assert decide_move(judged, "done", by("reviewer")).is_ok
 
 
-@pytest.mark.parametrize("first", ["implementing", "verification"])
-def test_a_verdict_of_another_tool_does_not_outlive_an_edit_after_a_move(first: str) -> None:
-    task = decide_move(dated(plan=NINE, review=TEN, verification=TEN), first, by("reviewer")).task
+def test_a_newer_verdict_of_another_tool_counts_also_after_a_move() -> None:
+    task = decide_move(dated(plan=NINE, review=TEN, verification=TEN), "verification", by("reviewer")).task
+    task["metadata"]["planningArtifact"] |= {"goals": ["Another"], "updatedAt": "2026-11-02T13:00:00Z"}
+    for part in ("reviewArtifact", "verificationArtifact"):
+        task["metadata"][part]["updatedAt"] = "2026-11-02T14:00:00Z"
+    assert decide_move(task, "done", by("reviewer", "2026-11-02T15:00:00Z")).is_ok
+
+
+def test_a_verdict_of_another_tool_does_not_outlive_an_edit_after_the_work_began_again() -> None:
+    task = decide_move(dated(plan=NINE, review=TEN, verification=TEN), "implementing", by("reviewer")).task
     assert decide_move(task | {"status": "verification"}, "done", by("reviewer")).is_ok
     task["metadata"]["planningArtifact"]["goals"] = ["Another"]
     assert codes(decide_move(task | {"status": "verification"}, "done", by("reviewer")).reasons) == [RESULT, DECISION]

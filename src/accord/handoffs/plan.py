@@ -346,8 +346,8 @@ def with_move(
     runtime = runtime_of(task)
     leaving = entry_of(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
-    if judged := judged_digests(read_handoff(task).metadata):  # what the work so far was found to be
-        runtime["judged"] = judged  # does not count for its changes
+    if target == "implementing" and (judged := judged_digests(read_handoff(task).metadata)):
+        runtime["judged"] = judged  # what the work so far was found to be does not count for its changes
     if source == AWAITING:
         runtime["answered"] = question_digest(read_handoff(task).metadata)
     if "done" in (source, target):
