@@ -455,8 +455,32 @@ def test_an_entry_states_its_priority_and_complexity(read: Callable[[str], Sourc
 def test_bold_words_at_the_end_of_an_entry_are_fields(read: Callable[[str], Source], stated: str) -> None:
     item = items(read(f"- [ ] T001 A in src/a.py{stated}\n"))["T001"]
     assert (item.title.removeprefix("T001 "), item.labels[-1]) == ("A in src/a.py", "priority:high")
-    (kept,) = todo("- [ ] Add **Priority** in src/a.py to **Note: all**\n").tasks
-    assert (kept.labels, kept.title) == ((), "Add **Priority** in src/a.py to **Note: all**")
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Add **Priority** in src/a.py to **Note: all**",
+        "Change the caption in src/a.py to **Depends on: T009**",
+        "Show in src/a.py the badge **Id: T009**",
+        "Name the tabs in src/a.py, **Labels: web, ui**",
+    ],
+)
+def test_bold_words_at_the_end_of_a_title_are_its_own(title: str) -> None:
+    (kept,) = todo(f"- [ ] {title}\n").tasks
+    assert (kept.labels, kept.title, kept.criteria) == ((), title, (title,))
+    assert kept.id != "T009"
+
+
+@pytest.mark.parametrize("text", ["A in src/a.py. {}", "A in src/a.py. {}.", "A in src/a.py\n  - {}"])
+def test_a_field_that_is_bold_as_a_whole_has_its_value_without_stars(text: str) -> None:
+    (labels,) = todo(f"- [ ] {text.format('**Labels: web, ui**')}\n").tasks
+    (named,) = todo(f"- [ ] {text.format('**Id: T009**')}\n").tasks
+    (files,) = todo(f"- [ ] {text.format('**Scope: src/**/b.py**')}\n").tasks
+    (tested,) = todo(f"- [ ] {text.format('**Test: It works**')}\n").tasks
+    end = "." if text.endswith(".") else ""
+    assert (labels.labels, named.id) == (("web", f"ui{end}"), f"T009{end}")
+    assert (files.scope, tested.criteria) == (("src/a.py", "src/**/b.py"), (f"Test: It works{end}",))
 
 
 @pytest.mark.parametrize(
@@ -473,6 +497,25 @@ def test_a_priority_of_a_story_is_a_level_or_refused(tmp_path: Path, stated: str
         assert not label or label in build_plan(one)[0].create[0].labels
     own = spec_kit(f"## Phase 3: User Story 1 - Export ({stated})\n\n- [ ] T001 A in src/a.py\n  - Priority: low\n")
     assert items(own)["T001"].labels[-1] == "priority:low"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Keep latency under 200 ms (P95)",
+        "Sort the list by priority: urgent ones first",
+        "Sort the list (by priority: urgent)",
+        "Sort the list (priority: urgent ones first)",
+    ],
+)
+def test_other_words_of_a_title_do_not_state_a_priority(tmp_path: Path, title: str) -> None:
+    package = mission(tmp_path)
+    overview = package / "tasks.md"
+    overview.write_text(overview.read_text().replace("Priority: P1", title))
+    story = spec_kit(f"## Phase 3: User Story 1 - {title}\n\n- [ ] T001 [US1] A in src/a.py\n")
+    for one in (story, read_source(package)):
+        assert errors(one) == []
+        assert "priority:medium" in build_plan(one)[0].create[0].labels
 
 
 REFUSED = {

@@ -41,8 +41,10 @@ _SEPARATORS = re.compile(r"([,;]\s+)")
 _APART = re.compile(r"[^:]*:[*_]*\s")
 """A word and a blank behind its colon; a label such as ``priority:high`` has none."""
 
-_SENTENCES = re.compile(r"[.;]\s+(?=\*{0,3}[A-Z])|(?:[.;,]| [-\u2013\u2014])? (?=\*\*[A-Z][^*]*\*\*\W*\Z)")
-"""The ends of sentences; bold words at the end of a text are one."""
+_SENTENCES = re.compile(
+    r"[.;]\s+(?=\*{0,3}[A-Z])|(?:[.;,]| [-\u2013\u2014])? (?=\*\*(?:Priority|Complexity):[^*]*\*\*\W*\Z)"
+)
+"""The ends of sentences; a bold level at the end of a text is one."""
 
 _FIELD = re.compile(r"[*_`]*([A-Za-z][A-Za-z_ -]{1,30}?)[*_`]*\s*:\s*[*_]*\s*(.*)", re.DOTALL)
 _WORD_END = re.compile(r"[_-]|(?<=[a-z])(?=[A-Z])")
@@ -60,7 +62,7 @@ _FIELDS = {
 _FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split(", ")}
 _SCOPES = ("scope", "out")
 _VALUE = re.compile(r"[A-Za-z0-9-]+")
-_STATED_PRIORITY = re.compile(r"\bpriority[*_`]{0,3} ?: ?[*_`]{0,3} ?([\w-]+)|\((P[0-9]+)\)", re.IGNORECASE)
+_RANK = re.compile(r"P[0-9]")
 _LEVELS = {"priority": ("high", "medium", "low"), "complexity": ("trivial", "low", "medium", "high")}
 _TEMPLATE = re.compile(r"^##[ \t]+(?:Objective|Ambiguity)[ \t]*$", re.MULTILINE)
 
@@ -119,8 +121,10 @@ def _level_label(category: str, text: str) -> str:
 
 def stated_priority(titles: Sequence[str]) -> tuple[str, ...]:
     """Return the label of the priority that titles state other than as P0 to P3, if any; it may be no level."""
-    found = next((hit for title in titles if (hit := _STATED_PRIORITY.search(title))), None)
-    value = (found[1] or found[2]) if found and not priority_in(titles) else ""
+    inside = [hit[1] or hit[2] or "" for title in titles for hit in _BRACKETS.finditer(title)]
+    parts = [*titles, *(f"Priority: {text}" if _RANK.fullmatch(text) else text for text in inside)]
+    values = (value for part in parts for name, value in _fields_of(part, None) if name == "priority")
+    value = "" if priority_in(titles) else next(values, "")
     return () if is_nothing(value) else (_level_label("priority", value),)
 
 
@@ -224,8 +228,15 @@ def _fields_of(text: str, known: frozenset[str] | None) -> list[tuple[str, str]]
             found[-1][2].extend((separator, part))
         else:
             return []
-    fields = [field for name, label, values in found for field in _as_field(name, label, "".join(values), known)]
+    named_values = ((name, label, _without_bold_end(label, "".join(values))) for name, label, values in found)
+    fields = [field for each in named_values for field in _as_field(*each, known)]
     return fields if {name for name, _ in fields} - {"notes"} else []
+
+
+def _without_bold_end(label: str, value: str) -> str:
+    """Return the value of a field without the end of bold words that began before its label."""
+    before, stars, after = value.rpartition("**")
+    return f"{before}{after}" if stars and label.count("**") % 2 else value
 
 
 def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -> Iterator[tuple[str, str]]:
