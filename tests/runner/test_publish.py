@@ -245,6 +245,19 @@ def test_a_branch_whose_pull_requests_are_over_gets_no_more_commits(
     assert changed == (["second.txt"] if end else changed)
 
 
+@pytest.mark.parametrize("name", ["feature-2026", "feature-3"])
+def test_a_branch_that_was_not_made_in_place_of_the_runs_does_not_count(
+    workshop: Workshop, agent: Agent, name: str
+) -> None:
+    before, github = workshop.tip("feature"), workshop.stage.adapter()
+    publish_new(workshop, agent, github=github)
+    fetched(agent, "push", "-q", "origin", f"origin/feature:refs/heads/{name}")
+    git(agent.tree, "push", "-q", "--force", "origin", f"{before}:refs/heads/feature")
+    again = publish_patch(workshop.remote(), publication(agent), github)
+    assert (again.commit_sha, again.moved_to) == (workshop.tip("feature"), "")
+    assert workshop.tip("feature") != before
+
+
 def test_the_default_branch_goes_on_after_it_was_merged_elsewhere(workshop: Workshop, agent: Agent) -> None:
     git(agent.tree, "push", "-q", "origin", "origin/main:refs/heads/release")
     workshop.person_commits("README.md", "by hand\n", "main")

@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count, takewhile
 
 from accord.agents import REGISTRY_PATH
 from accord.agents.registry import shipped_registry
@@ -192,8 +193,8 @@ class _Publisher(Frozen):
         """
         heads = remote_heads(self.git, self.remote)
         has_tip = bool(find_tip(heads, self.branch))
-        parts = ((name, *name.rpartition("-")) for name in heads)
-        numbered = {name: f"later/{name}" for name, first, _, end in parts if first == self.branch and end.isdecimal()}
+        names = (f"{self.first or self.branch}-{number}" for number in count(self.number + 1))
+        numbered = {name: f"later/{name}" for name in takewhile(heads.__contains__, names)}
         fetch_refs(self.git, self.remote, {"HEAD": _DEFAULT, **numbered, **({self.branch: "work"} if has_tip else {})})
         tip = tip_of(self.git, "work") if has_tip else ""
         known = self._known_base()
