@@ -201,14 +201,14 @@ def test_a_comment_finds_its_thread(notes: list[Note], threads: list[OwnThread],
 
 
 LOCK = "What: the lock is not released.\nWhy: an error skips it.\nFix: use a with statement."
-WHY_AND_FIX = "Why: the spec keeps digits.\nFix: use Decimal and str."
+WHY_AND_FIX = "Why: docs/specs/export.md asks for a round trip.\nFix: use write_row for each field."
 REWORDINGS = [
     ("Null check is missing here", "A null check is missing here."),
     ("What: off by one.\nWhy: the spec says n.\nFix: use range(n).", "**Why**: spec says n\n\n**What**: off by one"),
     (LOCK, "What: The lock is never released.\nWhy: An error skips it.\nFix: Use a `with` statement."),
     ("Fix: quote the field, as a comma ends it", "Quote the field: a comma ends it"),
     (LOCK, "What: the lock is not released.\nWhy: criterion 4 names this case.\nFix: close it after each test."),
-    (f"What: digits lose their zeros in exports.\n{WHY_AND_FIX}", f"What: digits lose zeros.\n{WHY_AND_FIX}"),
+    (f"What: digits lose their zeros in the export.\n{WHY_AND_FIX}", f"What: digits lose zeros.\n{WHY_AND_FIX}"),
 ]
 DIFFERENT = [
     ("Null check is missing here", "The variable name is misleading"),
@@ -216,6 +216,8 @@ DIFFERENT = [
     ("a == b", "a != b"),
     ("Use range(n)", "Use range(m)"),
     ("What: x\nWhy: y\nFix: z", "What: p\nWhy: q\nFix: r"),
+    (f"What: digits lose their zeros.\n{WHY_AND_FIX}", f"What: quotes are missing.\n{WHY_AND_FIX}"),
+    (f"{WHY_AND_FIX}\nWhat: the header is lost.", f"{WHY_AND_FIX}\nWhat: the last line is lost."),
     ("…", "—"),
 ]
 

@@ -3,8 +3,8 @@
 The comments of one review are matched with themselves first, so that a finding has one comment and one thread.
 A finding is the same as a thread's when path and normalised text are the same, and its line is the thread's line moved
 by the changes since. Agents reword, so a comment and a thread at one line that match no other text are the same finding
-too if most of their words, or of the words of What, are the same. A thread is settled when a person resolved it or hid
-its first comment.
+too if most words of What are the same, see ``similarity``. A thread is settled when a person resolved it or hid its
+first comment.
 """
 
 from __future__ import annotations
@@ -131,8 +131,11 @@ def _parts(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def similarity(text: str, other: str) -> float:
-    """Return the share of common words (Jaccard index), in What alone or in all, whichever is larger."""
-    pairs = zip(_parts(text), _parts(other), strict=True)
+    """Return the share of common words (Jaccard index) in What, or in all where one What has all words of the other."""
+    (all_words, what), (all_others, other_what) = _parts(text), _parts(other)
+    pairs = [(what, other_what)]  # two findings at one line may have the same Why and Fix
+    if what <= other_what or other_what <= what:
+        pairs.append((all_words, all_others))
     return max(len(words & others) / (len(words | others) or 1) for words, others in pairs)
 
 
@@ -148,10 +151,7 @@ def without_repeats(notes: Sequence[Note]) -> tuple[Note, ...]:
         here = kept.setdefault((note.path, note.line, *_NUMBERS.findall(text)), [])
         for at, texts in here:
             joined = found[at].text if text in texts else f"{found[at].text}\n\n---\n\n{note.text}"
-            is_same = (
-                _NUMBERS.findall(text) == _NUMBERS.findall(texts[0]) and similarity(text, texts[0]) >= LEAST_SHARED
-            )
-            if is_same and len(joined) <= _JOINED_CHARS:
+            if similarity(text, texts[0]) >= LEAST_SHARED and len(joined) <= _JOINED_CHARS:
                 found[at] = replace(found[at], text=joined)
                 found[note.at] = replace(note, repeats=at)
                 texts.append(text)
