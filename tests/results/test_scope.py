@@ -40,6 +40,10 @@ CO_LOCATED = [
     ("src/foo.ts", "src/foo.e2e-spec.ts"),
     ("mod/Get-Foo.ps1", "mod/Get-Foo.Tests.ps1"),
     ("src/HTTPServer.cs", "src/HTTPServerUnitTests.cs"),
+    ("src/UserDAO.java", "src/UserDAOIT.java"),
+    ("app/$.ts", "app/$.test.ts"),
+    ("app/[...].tsx", "app/[...].test.tsx"),
+    ("app/_.ts", "app/_.test.ts"),
 ]
 NOT_CO_LOCATED = [
     ("src/foo.ts", "other/foo.test.ts"),
@@ -49,6 +53,10 @@ NOT_CO_LOCATED = [
     ("src/foo.ts", "src/foo.unit.ts"),
     ("i18n/app.ts", "i18n/app.it.ts"),
     ("src/_.ts", "src/test.ts"),
+    ("src/foo.c", "src/fooTest"),
+    ("src/foo.c", "src/unit_foo_test"),
+    ("src/FooBar.m", "src/Foo+Bar_test.m"),
+    ("res/app.properties", "res/app_IT.properties"),
     ("src/foo.ts", "src/foo.js"),
     ("src/foo.ts", "src/tests/foo.ts"),
     ("src/foo.ts", "src/foo.ts"),

@@ -294,10 +294,12 @@ def _check_validation(summary: str) -> Iterator[Finding]:
 
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
-_TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e", "cy", "IT", "bats"})
-_TEST_LEVELS = frozenset({"unit", "integration", "internal"})
-_WORD = re.compile(r"[A-Z0-9]+(?![a-z])|[A-Z]?[^\WA-Z_]+")
-"""A part of a name, split at case and punctuation."""
+_TEST_NAME_START = re.compile(r"\A(?i:test)(?:[._-]|(?=[A-Z]))")
+_TEST_NAME_END = re.compile(
+    r"(?:(?:(?:[._-]|(?=[A-Z]))(?i:unit|integration|internal|e2e))?(?:[._-]|(?=[A-Z]))(?i:(?:test|spec|cy|e2e)s?)|IT)\.\w+"
+    r"|\.bats"
+)
+"""The rest of a test's name behind that of its subject. Its extension may be another, as of ``Foo.vue`` the ``.ts``."""
 
 
 class ScopeReport(Frozen):
@@ -329,10 +331,7 @@ def audit_scope(changed: Iterable[str], scopes: Scopes, extra_protected: Sequenc
 
 
 def is_test_of(path: str, subject: str) -> bool:
-    """Return whether a file is the co-located test of another.
-
-    Its name has the words of the other and words for tests around them, in any case and with any extension.
-    """
+    """Return whether a file is the co-located test of another by the conventions of the common languages."""
     folder, name = posixpath.split(subject)
     stem, extension = posixpath.splitext(name)
     if not stem or not extension:
@@ -342,14 +341,8 @@ def is_test_of(path: str, subject: str) -> bool:
     folders.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
     if posixpath.normpath(test_folder) not in folders:
         return False
-    test_stem = test_name if test_name.endswith(".bats") else posixpath.splitext(test_name)[0]
-    own, words = _name_words(stem), _name_words(test_stem)
-    starts = (at for at in range(len(words)) if own and words[at : at + len(own)] == own)
-    around = ({*words[:at], *words[at + len(own) :]} for at in starts)
-    is_named = any(rest & _TEST_WORDS and rest <= _TEST_WORDS | _TEST_LEVELS for rest in around)
-    return is_named or (posixpath.basename(test_folder) == "__tests__" and test_stem == stem)
-
-
-def _name_words(name: str) -> list[str]:
-    """Return the words of a file's name, with Java's ``IT`` unlike the word of any other name."""
-    return [word if word == "IT" else word.casefold() for word in _WORD.findall(name)]
+    test_stem = posixpath.splitext(test_name)[0]
+    if test_stem == stem and posixpath.basename(test_folder) == "__tests__":
+        return True
+    is_behind = test_name.startswith(stem) and _TEST_NAME_END.fullmatch(test_name[len(stem) :]) is not None
+    return is_behind or (test_stem != stem and _TEST_NAME_START.sub("", test_stem) == stem)
