@@ -1,6 +1,7 @@
 """Reading a mission: what is broken stays with its part."""
 
 import json
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -1039,6 +1040,65 @@ def test_work_is_handed_in_by_hand_only_with_a_commit_where_git_shows_it(
         (project.root / ".git/shallow").write_text(project.git("rev-parse", "HEAD") + "\n")
     project.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=2), **more)
     assert error_codes(project, "HEAD") == codes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "codes"),
+    [
+        (["src/a/**"], ["src/b/**"], []),
+        (["src/b/**"], ["src/a/**"], []),
+        ([], ["src/b/**"], []),
+        (["src/b/**"], [], []),
+        (["src/b/**"], ["src/c/**"], ILLEGAL),
+    ],
+)
+def test_work_is_handed_in_with_a_commit_in_files_that_it_owns_before_or_after_the_change(
+    project: Project, before: list[str], after: list[str], codes: list[str]
+) -> None:
+    project.work_package("WP01", "code_change", owned_files=before)
+    project.lanes(lane_a=["WP01"])
+    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
+    project.repository()
+    project.git("switch", "-q", "-c", lane_branch(SLUG, "lane-a"))
+    project.write("../../src/a/work.py", "")
+    project.git("add", "src")
+    project.commit("work", at=NOW + timedelta(minutes=1))
+    project.git("switch", "-q", "main")
+    project.work_package("WP01", "code_change", owned_files=after)
+    project.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=2))
+    assert error_codes(project, "HEAD") == codes
+
+
+@pytest.mark.parametrize(
+    ("target", "more"),
+    [
+        ("blocked", {}),
+        ("for_review", {"reason": "See the branch."}),
+        ("for_review", {"review_ref": "PR 1"}),
+        ("planned", {"reason": "It was too early."}),
+    ],
+)
+def test_a_check_of_a_change_asks_git_as_often_for_many_work_packages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, target: str, more: dict[str, Any]
+) -> None:
+    caplog.set_level(logging.DEBUG, "accord.git")
+    counts = []
+    for count in (2, 6):
+        project = Project(tmp_path / str(count)).begin(target_branch="main")
+        names = [f"WP{number:02}" for number in range(1, count + 1)]
+        for name in names:
+            project.work_package(name, "code_change", subtasks=["T001"])
+            project.event(name, "planned", "in_progress", force=True, reason="It began.")
+        project.lanes(**{f"lane_{name.lower()}": [name] for name in names})
+        project.write("tasks.md", READY)
+        project.repository()
+        for name in names:
+            project.git("branch", lane_branch(SLUG, f"lane-{name.lower()}"))
+            project.event(name, "in_progress", target, NOW + timedelta(minutes=1), **more)
+        caplog.clear()
+        assert error_codes(project, "HEAD") == []
+        counts.append(sum(record.name == "accord.git" for record in caplog.records))
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, warning
 from accord.git.program import Git
-from accord.missions.branches import OwnCommits, git_of, own_commits_of
+from accord.missions.branches import git_of, own_commits_of
 from accord.missions.lifecycle import (
     ON_THE_WAY,
     REOPENED,
@@ -29,9 +30,9 @@ from accord.missions.lifecycle import (
     People,
     claim_problem,
 )
-from accord.missions.load import WP_FILE, Mission, open_boxes, read_work_package
+from accord.missions.load import WP_FILE, Mission, once_for_mission, open_boxes, read_work_package
 from accord.missions.log import FILE, log_path, read_log
-from accord.missions.models import STATUSES, StatusEvent
+from accord.missions.models import STATUSES, Frontmatter, StatusEvent
 from accord.missions.move import branch_of_work, commit_problem, open_subtasks
 from accord.missions.projects import SPECS
 from accord.missions.replay import has_override, judge_of, replay, starts_by
@@ -59,7 +60,7 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
             if is_added and not reason:
                 is_last = event.event_id == next(reversed(added))
                 facts = _facts_of(mission, event, people, passed)
-                is_judged = event is handed_in and not _is_of_other_tool(event)
+                is_judged = event is handed_in and event.to_lane == "for_review" and not _is_of_other_tool(event)
                 facts = _with_readiness(mission, facts, start, slug, now) if is_judged else facts
                 reason = _refusal(event, facts) or (_doubt_about(mission, event) if is_last else "")
                 if slug and event.mission_slug not in names:
@@ -159,19 +160,38 @@ def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str, n
 
     They may have been there in between, and a branch that cannot be read shows nothing.
     """
-    wp_id, branch, subtasks = facts.request.wp_id, "", list[str]()
-    if (file := mission.files.get(wp_id)) is None or wp_id not in mission.work_packages:
+    request, branch, lacking = facts.request, "", ""
+    wp_id, is_described = request.wp_id, bool(request.review_ref or request.feedback)
+    if wp_id not in mission.files or wp_id not in mission.work_packages:
         return facts
+    still_open = open_subtasks(mission, wp_id)
+    if still_open:
+        old = _head_before(mission, start, slug, wp_id)
+        before = {*(old.subtasks if old else ())} & _open_before(mission, start, slug)
+        still_open = tuple(one for one in still_open if one in before)
     with suppress(BrokenContract):
         branch = resolve_workspace(mission, wp_id).branch_name or ""
-    with suppress(BrokenContract):
-        name = file.relative_to(mission.folder).as_posix()
-        subtasks = read_work_package(file_before(mission.root, start, slug, name), wp_id)[0].subtasks
-    before = {*subtasks} & {*open_boxes(file_before(mission.root, start, slug, "tasks.md"))}
-    still_open = tuple(one for one in open_subtasks(mission, wp_id) if one in before)
-    own = own_commits_of(mission, wp_id, branch, git_of(mission, wp_id), now) if branch else OwnCommits(error="none")
-    lacking = "" if own.error else commit_problem(mission, wp_id, branch, own)
+    if branch and not is_described:
+        heads = (mission.work_package(wp_id).head, _head_before(mission, start, slug, wp_id))
+        globs = [head.owned_files for head in heads if head]
+        owned = [*chain.from_iterable(globs)] if all(globs) else []  # without globs, all files are its own
+        own = own_commits_of(mission, wp_id, branch, git_of(mission, wp_id), now, owned=owned)
+        lacking = "" if own.error else commit_problem(mission, wp_id, branch, own)
     return replace(facts, open_subtasks=still_open, evidence_problem=lacking)
+
+
+@once_for_mission
+def _head_before(mission: Mission, start: str, slug: str, wp_id: str) -> Frontmatter | None:
+    """Return the frontmatter of a work package at a commit; None where its file was not there, or was broken."""
+    name = mission.files[wp_id].relative_to(mission.folder).as_posix()
+    with suppress(BrokenContract):
+        return read_work_package(file_before(mission.root, start, slug, name), wp_id)[0]
+    return None
+
+
+@once_for_mission
+def _open_before(mission: Mission, start: str, slug: str) -> frozenset[str]:
+    return frozenset(open_boxes(file_before(mission.root, start, slug, "tasks.md")))
 
 
 def _refusal(event: StatusEvent, facts: MoveFacts) -> str:

@@ -136,16 +136,14 @@ def _of_lane(mission: Mission, wp_id: str, start: str) -> Iterator[tuple[Path, F
     hint = "Restore `execution_mode: code_change` and its lane, or move it to planned first."
     begun = lane_of_work(mission.log.by_work_package.get(wp_id, ()))
     is_unseen = start and begun not in ("", branch) and not (message or git.refs(begun) or git.refs(branch))
-    own, changed = mission.files[wp_id], _changed_parts(mission, wp_id, start)
-    place = own if not changed or own.parent in [path.parent for path in changed] else changed[0]
-    key = "/execution_mode" if place == own else ""
-    if is_unseen and _leaves_lane(mission, wp_id, begun, start):
+    if is_lost := is_unseen and _leaves_lane(mission, wp_id, begun, start):
         message = f"The work of {wp_id} began on the branch {begun}, and this change names {branch}. Neither is here."
         hint += f" If it was renamed, fetch {branch}."
-        yield place, Finding("mode-contradiction", message, key, hint=hint)
-    elif message:
-        found = warning("mode-contradiction", message, key, hint=hint)
-        yield place, replace(found, severity=Severity.ERROR if changed else found.severity)
+    if message:
+        own, changed = mission.files[wp_id], _changed_parts(mission, wp_id, start)
+        place = own if not changed or own.parent in [path.parent for path in changed] else changed[0]
+        found = warning("mode-contradiction", message, "/execution_mode" if place == own else "", hint=hint)
+        yield place, replace(found, severity=Severity.ERROR if is_lost or changed else found.severity)
 
 
 def _changed_parts(mission: Mission, wp_id: str, start: str) -> list[Path]:
