@@ -248,13 +248,15 @@ def test_talk_of_the_agent_about_errors_does_not_explain_its_failure(reader: Rea
 
 NAMES = """\
 httpx.ReadTimeout httpx.PoolTimeout httpx.ConnectError httpx.RemoteProtocolError httpcore.ReadError httpcore.WriteError
-TimeoutError asyncio.exceptions.TimeoutError litellm.exceptions.Timeout java.net.SocketTimeoutException
-ConnectionError ConnectionResetError BrokenPipeError aiohttp.client_exceptions.ServerDisconnectedError
+TimeoutError asyncio.exceptions.TimeoutError NetworkError
+ConnectionError ConnectionResetError aiohttp.client_exceptions.ServerDisconnectedError
 http.client.IncompleteRead http.client.RemoteDisconnected urllib3.exceptions.ProtocolError
 requests.exceptions.ChunkedEncodingError requests.exceptions.ConnectionError"""
 OTHER_NAMES = """\
 ValueError tarfile.ReadError httpx.LocalProtocolError httpx.UnsupportedProtocol httpx.InvalidURL ReadTimeout
-window.setTimeout aiohttp.client_exceptions.ClientConnectorCertificateError"""
+window.setTimeout aiohttp.client_exceptions.ClientConnectorCertificateError BrokenPipeError
+selenium.common.exceptions.TimeoutException psycopg2.errors.LockTimeout filelock._error.Timeout network.NetworkError
+app.http.Timeout LockTimeoutError asyncpg.exceptions.ProtocolError"""
 TRACEBACK = f'Traceback (most recent call last):\n  File "/a.py", line 3, in get\n    raise it\n    {"^" * 70}\n'
 
 
@@ -276,6 +278,7 @@ def test_the_name_of_an_exception_tells_of_a_lost_connection_without_a_message(r
         ("requests.exceptions.ConnectionError: certificate verify failed", "says-certificate"),
         ("ConnectionError: Invalid API key", "says-credential"),
         ("TimeoutError: HTTP 429", "http-429"),
+        ("Error: Invalid API key\nBrokenPipeError: [Errno 32] Broken pipe", "says-credential"),
     ],
 )
 def test_the_message_of_an_exception_counts_before_its_name(reader: Reader, line: str, rule: str) -> None:

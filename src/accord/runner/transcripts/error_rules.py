@@ -219,14 +219,15 @@ _EXCEPTIONS = {
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
 _LOST = (
-    r"(?:^|: )(?:(?:\w{1,40}\.){0,5}(?:[A-Z]\w{0,40}?)??(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?|or(?:DNS)?)?"
-    r"|Disconnected|Timeout|Network|BrokenPipe|ChunkedEncoding|(?<!Local)Protocol)(?:Error|Exception)"
-    r"|(?:\w{1,40}\.){1,5}(?:(?:[A-Z]\w{0,40}?)??Timeout|IncompleteRead|RemoteDisconnected)"
-    r"|http\w{0,40}\.(?:\w{1,40}\.){0,4}(?:Read|Write|Close)Error)(?=:|$)"
+    r"(?:^|: )(?:(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?)?|Timeout|Network)(?:Error|Exception)"
+    r"|(?:http(?:x|core)?|requests|urllib3|aiohttp|openai|anthropic|google|asyncio)\.(?:\w{1,40}\.){0,4}"
+    r"(?:\w{0,40}?(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?|or(?:DNS)?)?|Disconnected|Timeout|Network"
+    r"|ChunkedEncoding|(?<!Local)Protocol|Read|Write|Close)Error|\w{0,40}?Timeout|IncompleteRead|RemoteDisconnected)"
+    r")(?=:|$)"
 )
-"""Names of exceptions for a lost connection, by their last words, as programs print them: with or without a message.
+"""Names of exceptions for a lost connection, as programs print them: with or without a message.
 
-A name that does not end so has its module, and one that only says what was done that of a client of HTTP.
+A name without a module is that of a language. A longer one has a module of a client of HTTP or of providers.
 """
 
 _TIME = r"(?:\d{1,2} ?[ap]m\b|\d{1,2}:\d\d|\d{4}-\d\d-\d\d|(?-i:[A-Z])[a-z]{2,8} \d|tomorrow|\w{3,6}day\b|\d+ ?[hd])"
