@@ -334,6 +334,21 @@ def test_a_result_is_superseded_once_its_item_moved_and_is_in_progress_again(
         assert_superseded(stage, again)
 
 
+def test_a_run_that_was_stopped_is_completed_although_its_clock_is_behind_that_of_github(
+    stage: Stage, patch: str
+) -> None:
+    set_status(stage, "ready")
+    stage.clock.sleep(60)
+    set_status(stage)
+    stage.clock.sleep(-30)
+    stage.server.faults.add(Fault("lost-before", method="PUT", path=r"/issues/1/labels$", times=99))
+    assert apply(stage, completed(patch)).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    receipt = apply(stage, completed(patch))
+    assert (receipt.outcome, codes(receipt)) == (Outcome.APPLIED, set())
+    assert "status:review" in state(stage)["issue"]["labels"]
+
+
 @pytest.mark.slow
 def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commit(stage: Stage, patch: str) -> None:
     first, second = (completed(patch, f"{name} summary.") for name in ("First", "Second"))

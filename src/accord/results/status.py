@@ -207,10 +207,14 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
     )
 
 
-def labels_changed(github: GitHub, number: int, since: datetime) -> frozenset[str]:
-    """Return the labels that were taken off an issue or pull request at or after a time, or put on after it."""
+def labels_removed(github: GitHub, number: int, since: datetime, *, or_added: bool = False) -> frozenset[str]:
+    """Return the labels that were taken off an issue or pull request at or after a time, in lower case.
+
+    Those that were put on after it count with ``or_added``, which needs a time of GitHub: other clocks may be behind.
+    """
     events = (event for event in github.label_events(number) if event.at >= since)
-    return frozenset(event.label.lower() for event in events if event.change == "removed" or event.at > since)
+    changed = (event for event in events if event.change == "removed" or (or_added and event.at > since))
+    return frozenset(event.label.lower() for event in changed)
 
 
 def find_work_item(github: GitHub, number: int) -> Issue:

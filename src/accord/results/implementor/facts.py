@@ -43,7 +43,7 @@ from accord.results.implementor.commit import (
     runs_before,
 )
 from accord.results.labels import KEEPALIVE, has_listener
-from accord.results.status import find_work_item, labels_changed, require_writable, status_if_clear
+from accord.results.status import find_work_item, labels_removed, require_writable, status_if_clear
 from accord.results.texts import TextSanitizer, posted_message
 from accord.text.markers import find_markers
 
@@ -173,7 +173,7 @@ def with_later_changes(github: GitHub, facts: RevisionFacts) -> RevisionFacts:
     branch, item = facts.branch, facts.issue
     pull = our_pull(facts, facts.pulls, branch.since)[0] if branch and branch.is_pushed else None
     is_begun = status_if_clear(item) == "in-progress" and (branch is None or branch.is_pushed)
-    is_superseded = is_begun and "status:in-progress" in labels_changed(github, item.number, since)
+    is_superseded = is_begun and "status:in-progress" in labels_removed(github, item.number, since)
     asked = pull or item
     is_asked = branch is not None and NEEDS_HUMAN not in asked.labels
     events = github.label_events(asked.number) if is_asked else ()

@@ -42,7 +42,7 @@ from accord.results.reviewer.threads import (
     unlocated_commits,
 )
 from accord.results.run_options import MOST_COMMENTS, ReviewOptions
-from accord.results.status import StatusFacts, find_work_item, foreign_marker, labels_changed, require_unarchived
+from accord.results.status import StatusFacts, find_work_item, foreign_marker, labels_removed, require_unarchived
 from accord.results.status import gather_facts as gather_status_facts
 from accord.text.markers import REVIEW, find_markers
 
@@ -330,8 +330,9 @@ def _with_work_item(github: GitHub, facts: ReviewFacts, options: ReviewOptions) 
     if facts.is_superseded:
         return facts
     try:
-        item, at = find_work_item(github, number), facts.mine.submitted_at if facts.mine else None
-        if at and "status:review" in item.labels and "status:review" in labels_changed(github, number, at):
+        item = find_work_item(github, number)
+        at = facts.mine.submitted_at if facts.mine and "status:review" in item.labels else None
+        if at and "status:review" in labels_removed(github, number, at, or_added=True):
             message = f"#{number} was moved after this review. Its status label stays unchanged."
             return facts.with_finding(warning("status-not-review", message, hint=MOVE_ITEM.format(number)))
         return replace(facts, item=item, item_facts=gather_status_facts(github, item, TARGETS[facts.draft.verdict]))
