@@ -168,6 +168,8 @@ def test_each_request_with_an_id_gets_an_answer(tmp_path: Path) -> None:
     pings = [f'{{"jsonrpc":"2.0","id":{name},"method":"ping"}}' for name in ("1.0", "-2e1", '"b"')]
     silent = [
         '{"jsonrpc":"2.0","id":null,"method":"notifications/initialized"}',
+        '{"jsonrpc":"2.0","id":5.0,"result":{}}',
+        '{"jsonrpc":"2.0","id":5.0,"error":{"code":1,"message":"No"}}',
         '{"id":"\\ud83d"}',
         '[{"id":9}]',
         "{",

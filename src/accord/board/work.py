@@ -109,7 +109,7 @@ class _Subject(Frozen):
     def waits(self, why: str) -> Placed:
         return "waiting", replace(self.entry, why=why)
 
-    def can_start(self, why: str, command: str, start: BoxWord) -> Placed:
+    def offers_start(self, why: str, command: str, start: BoxWord) -> Placed:
         return "ready", replace(self.entry, why=why, command=command, start=start)
 
     def needs(self, kind: NeedKind, why: str, command: str, since: datetime | None = None) -> Placed:
@@ -127,7 +127,7 @@ class _Subject(Frozen):
         url = self.facts.address.run_page(row.run) or f"{self.facts.address.page}/issues/{self.number}"
         return "running", replace(self.entry, kind="run", why=why, since=time_of(row.since), url=url, cost=row.cost)
 
-    def has_failed(self, row: StatusRow) -> Placed:
+    def offers_retry(self, row: StatusRow) -> Placed:
         command = self.gh("comment", "--body", "/accord retry")
         section, entry = self.needs("failure", row.result, command, time_of(row.since))
         return section, replace(entry, start="retry")
@@ -141,7 +141,7 @@ def _place_item(facts: BoardRepository, item: BoardItem, pull: BoardPull | None)
     if last and last.state in ACTIVE:
         return subject.runs(last)
     if last and last.state == "failed" and status in (None, "pending", "ready", "in-progress"):
-        return subject.has_failed(last)
+        return subject.offers_retry(last)
     if NEEDS_HUMAN in issue.labels:
         return subject.needs_human()
     if item.refused and (status in ("pending", "ready") or not is_work_item(issue)):
@@ -169,12 +169,12 @@ def _place_idle(subject: _Subject, item: BoardItem, status: str | None, pull: Bo
             is_known = len(item.blockers) == item.open_blockers
             return subject.waits(f"Blocked by {known if is_known else count_of(item.open_blockers, 'open issue')}.")
         case "ready":
-            return subject.can_start(
+            return subject.offers_start(
                 "Nothing blocks it.", subject.gh("comment", "--body", "/accord implement"), "implement"
             )
         case "not-ready":
             command = address.accord("items", "move", issue.number, "--to", "ready")
-            return subject.can_start("Nothing blocks it; it is not marked as ready yet.", command, "ready")
+            return subject.offers_start("Nothing blocks it; it is not marked as ready yet.", command, "ready")
         case "no-pull" | "not-closing" | "reopened" | "merged-elsewhere" | "pull-closed":
             return _place_unclosed(subject, issue, owner)
     return subject.waits(f"Its status is {status}: see #{owner.pull}.")
@@ -253,7 +253,7 @@ def _place_pull(facts: BoardRepository, pull: BoardPull) -> Placed:
     if pull.refused:
         return subject.needs_removal("label", pull.refused[0].text, pull.refused[0].label)
     if last and last.state == "failed":
-        return subject.has_failed(last)
+        return subject.offers_retry(last)
     return _place_open(subject, pull, owner, checks)
 
 
@@ -303,7 +303,7 @@ def _place_open(subject: _Subject, pull: BoardPull, owner: Owner, checks: CheckF
     if owner.who == "github" or owner.reason == "agent-works":
         return subject.waits(why)
     if owner.reason == "review-due":
-        return subject.can_start(why, subject.gh("comment", "--body", "/accord review"), "review")
+        return subject.offers_start(why, subject.gh("comment", "--body", "/accord review"), "review")
     if owner.who == "agent":
         return subject.waits(f"{why} Keepalive works on it.")
     since = pull.judged_at if owner.reason in ("changes-requested", "merge") else None

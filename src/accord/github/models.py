@@ -28,7 +28,7 @@ class Identity(Frozen):
         return bool(author) and (author or "").lower() in {login.lower() for login in (self.login, *self.others)}
 
 
-def _has_role(*names: str) -> Callable[[Mapping[str, Any]], bool | None]:
+def _role_reader(*names: str) -> Callable[[Mapping[str, Any]], bool | None]:
     return lambda role: any(role.get(name) for name in (*names, "push", "maintain", "admin")) if role else None
 
 
@@ -40,8 +40,8 @@ class Repository(Frozen):
     has_issues: bool = json_field(read=bool, empty=True)
     default_branch: str = json_field(empty="main")
     # as GitHub says of our role, which counts for people only; None where it says nothing
-    may_triage: bool | None = json_field("permissions", _has_role("triage"), empty=None)
-    may_push: bool | None = json_field("permissions", _has_role(), default=None)
+    may_triage: bool | None = json_field("permissions", _role_reader("triage"), empty=None)
+    may_push: bool | None = json_field("permissions", _role_reader(), default=None)
     is_private: bool | None = json_field("private", default=None)
 
 

@@ -38,10 +38,20 @@ def _as_whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class _Request(types.JSONRPCRequest):
-    """A request whose id may be written as ``1.0``."""
+_Id = Annotated[types.RequestId, BeforeValidator(_as_whole)]
+"""An id, which may be written as ``1.0``."""
 
-    id: Annotated[types.RequestId, BeforeValidator(_as_whole)]
+
+class _Request(types.JSONRPCRequest):
+    id: _Id
+
+
+class _Response(types.JSONRPCResponse):
+    id: _Id
+
+
+class _Error(JSONRPCError):
+    id: _Id | None
 
 
 class _Notification(types.JSONRPCNotification):
@@ -50,7 +60,7 @@ class _Notification(types.JSONRPCNotification):
     id: None = None
 
 
-_MESSAGES: Any = TypeAdapter(_Request | _Notification | types.JSONRPCResponse | JSONRPCError)
+_MESSAGES: Any = TypeAdapter(_Request | _Notification | _Response | _Error)
 
 
 class _Server(MCPServer[Any]):
