@@ -393,6 +393,9 @@ def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, sess
     assert ended.err.count(STRATEGY) == 3, "put, wrong, put again"
     assert "per-batch or single-final" in ended.err
     assert "\x1b" not in ended.err
+    accord.given("approved\n")
+    ended = accord("session", "answer", play.folder)
+    assert (ended.code, "No question is pending" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,9 @@ from accord.sessions.folder import FILES, Part, Session, read_session, status_va
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import AgentOutput
 from accord.sessions.outputs import apply_output
-from accord.sessions.questions import UserQuestion
-from accord.sessions.run import advance, answer, ask, move_task
+from accord.sessions.policy import parse_setting
+from accord.sessions.questions import UserQuestion, next_step
+from accord.sessions.run import advance, answer, ask, interview, move_task, resume, set_values
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 ACTIONS = ["advance", "task", "output", "create"]
@@ -344,6 +345,31 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
         ends.append(is_kept)
     assert ends == sorted(ends), "once it is kept, it is kept"
     assert set(ends) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [({"UD-9": "x"}, "decision-unknown"), ({GATE: "maybe"}, "gate-answer"), ({GATE: "approved"}, "decision-resolved")],
+)
+def test_an_answer_that_only_the_history_has_is_known_to_all_and_not_written_by_a_refused_one(
+    tmp_path: Path, said: dict[str, str], code: str
+) -> None:
+    """The process dies, or the disk is full, between the two files; the next command decides on both."""
+    folder = prepared(tmp_path, "changes")
+    with pytest.raises(NotWritten):
+        act("changes", folder, FaultyDisk(fails("replace", errno.ENOSPC)))
+    before = contents(folder)
+    assert b'"pending"' in before["status.json"]
+    with pytest.raises(BrokenContract) as refusal:
+        answer(writer(folder), said)
+    assert [found.code for found in refusal.value.findings] == [code]
+    assert contents(folder) == before
+    shown = []
+    assert interview(writer(folder), lambda decision, _: shown.append(decision) or "approved") is False
+    assert next_step(read_session(folder)).next == resume(writer(folder, is_dry_run=True)).next == "dispatch-correction"
+    assert (shown, contents(folder)) == ([], before)
+    set_values(writer(folder), [parse_setting("known_issues+=slow")], role="QA")
+    assert json.loads((folder / "status.json").read_text())["user_decisions"][0]["answer"] == HISTORY["answer"]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from accord.cli.sources import posting_to, standard_input
 from accord.cli.step import leave_outputs
 from accord.core.errors import WrongUsage
 from accord.sessions.apply import SessionWriter
+from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY, UserDecision
 from accord.sessions.questions import UserQuestion, next_step
 from accord.sessions.run import answer, ask, close_question, interview
@@ -95,6 +96,9 @@ def answer_questions(given: _AnswerArguments) -> None:
     else:
 
         def ask_all(writer: SessionWriter) -> None:
+            if not status_of(writer.read()).pending:
+                hint = "Run `accord session resume` to see what is next."
+                raise WrongUsage("No question is pending, so nothing was changed.", hint=hint)
             if not interview(writer, prompt_user):
                 hint = "Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come."
                 raise WrongUsage("The input ended before the first answer, so nothing was changed.", hint=hint)

@@ -5,19 +5,29 @@ Source: global agent contract, "status.json - minimal schema", "ASK_USER protoco
 
 from __future__ import annotations
 
+import copy
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
 from accord.core.clock import future_problem, time_of
 from accord.core.documents import short_name
 from accord.core.findings import Finding, Severity, warning
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_nothing
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, OutputEntry, SessionStatus, UserDecision
+from accord.sessions.models import (
+    APPROVE_DESIGN,
+    GATES,
+    REVIEW_STRATEGY,
+    DecisionHistoryEntry,
+    OutputEntry,
+    SessionStatus,
+    UserDecision,
+)
 from accord.text.hidden import strip_hidden
 
 SECURITY = "security"
@@ -31,6 +41,9 @@ GATE_MISSING = "mandatory_user_decision_missing"
 
 DEFERRED = "user deferred:"
 """The beginning of the reason with which the user puts off a question about security; `user declined:` is another."""
+
+NOT_SENT = {"agent": None, "task_id": None, "at": None}
+"""The dispatch of a correction of the design that no agent got."""
 
 _DEFERRAL = re.compile(
     r"\b(?:(?:the )?user(?:'s)?(?: \w+){0,3} (?:deferred|defers|deferral|declined|declines|\w+ to (?:defer|decline))"
@@ -145,6 +158,33 @@ def correction_of(status: SessionStatus) -> str:
     decision, at = status.decision(APPROVE_DESIGN), status.last_correction.at or ""
     is_requested = decision and is_change_request(decision.answer or "") and is_before(at, decision.resolved_at or "")
     return "queued" if is_requested else status.correction_status
+
+
+def with_adopted_answer(
+    value: Mapping[str, Any], history: Sequence[DecisionHistoryEntry], now: datetime
+) -> Mapping[str, Any]:
+    """Return ``status.json`` with an answer that reached the history before a crash kept it from there."""
+    is_asked = [(one["decision_id"], one["status"]) == (APPROVE_DESIGN, "pending") for one in value["user_decisions"]]
+    if not history or True not in is_asked:
+        return value
+    last, place = history[-1], is_asked.index(True)
+    asked_at = value["user_decisions"][place]["asked_at"]
+    if is_before(last.at, asked_at) and not future_problem(time_of(asked_at), now):
+        return value
+    known = copy.deepcopy(dict(value))
+    known["user_decisions"][place].update(status="answered", answer=last.answer, resolved_at=last.at)
+    return set_correction(known, "queued")
+
+
+def set_correction(value: dict[str, Any], wanted: str, sent: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Set the progress of the correction of the design, and the agent that it was sent to; return ``status.json``."""
+    tracking = value.get("gate_tracking") or {}
+    approval = tracking.get("APPROVE_DESIGN") or {}
+    if wanted != "none" or approval:
+        approval["correction_status"] = wanted
+        approval["last_correction_dispatch"] = sent or approval.get("last_correction_dispatch", NOT_SENT)
+        value["gate_tracking"] = {**tracking, "APPROVE_DESIGN": approval}
+    return value
 
 
 def question_of_security(task_id: str, summary: str) -> str:

@@ -28,7 +28,7 @@ from accord.core.kinds import KINDS
 from accord.core.shapes import read_shape
 from accord.files.store import OF_ARRAY, is_of_array
 from accord.git.program import Git, changed_paths
-from accord.sessions.decision_rules import is_change_request, timestamp_findings, working_state
+from accord.sessions.decision_rules import is_change_request, timestamp_findings, with_adopted_answer, working_state
 from accord.sessions.models import (
     APPROVE_DESIGN,
     GATES,
@@ -236,10 +236,17 @@ class Session(Frozen):
         """The directory of the project, the parent of ``.agents-work``: all paths are relative to it."""
         return Path(os.path.abspath(self.folder)).parent.parent
 
-    @property
+    @cached_property
     def status(self) -> SessionStatus | None:
         """``status.json``, None where it is missing or has another shape; so are ``tasks`` and ``acceptance``."""
-        return cast("SessionStatus | None", self.parts[STATUS_FILE].model)
+        part, value = self.parts[STATUS_FILE], self.known_status
+        return cast("SessionStatus | None", part.model if value is part.value else read_shape(SessionStatus, value))
+
+    @cached_property
+    def known_status(self) -> Any:
+        """The value of ``status.json``, with an answer that only the history has."""
+        part = self.parts[STATUS_FILE]
+        return with_adopted_answer(part.value, self.history, SystemClock().now()) if part.model else part.value
 
     @property
     def status_findings(self) -> list[Finding]:
@@ -334,7 +341,7 @@ def status_of(session: Session) -> SessionStatus:
 def status_value(session: Session) -> dict[str, Any]:
     """Return a copy of ``status.json`` with all its keys, to be changed and returned by a step."""
     status_of(session)
-    return copy.deepcopy(dict(session.parts[STATUS_FILE].value))
+    return copy.deepcopy(dict(session.known_status))
 
 
 def read_session(folder: Path) -> Session:

@@ -80,7 +80,7 @@ def plan_status(
     if value == current:
         return []
     value["last_update"] = timestamp(now)
-    if findings := forbidden_status(role, current, value):
+    if findings := forbidden_status(role, status_value(session), value):
         raise refuse(f"{role} must not change this part of {STATUS_FILE}.", findings)
     keys = [key for key in value if key != "last_update" and value[key] != current.get(key)]
     keys += [key for key in current if key not in value]

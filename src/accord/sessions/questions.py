@@ -36,7 +36,6 @@ GATE_QUESTIONS = {
 }
 """The question of each gate, where none was worded."""
 
-_NOT_SENT = {"agent": None, "task_id": None, "at": None}
 _TAKE_BACK = "To take a wrong answer back, restore the session's files from before it."
 _NUMBER = re.compile(r"UD-(\d+)\Z")
 _PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
@@ -179,7 +178,7 @@ def with_answers(
         said = normalize_answer(decision_id, text)
         entry.update(status="answered", answer=said, resolved_at=_time_of_resolution(entry, now))
         if decision_id == APPROVE_DESIGN:
-            _set_correction(value, "queued" if rules.is_change_request(said) else "none")
+            rules.set_correction(value, "queued" if rules.is_change_request(said) else "none")
     silent = {one.decision_id for one in status.pending if one.decision_id in closes and not needs_answer(session, one)}
     for entry in value["user_decisions"]:
         if entry["status"] == "pending" and entry["decision_id"] in silent:
@@ -265,26 +264,13 @@ def deferral(session: Session, decision_id: str, reason: str) -> str:
     return f"{rules.DEFERRED} {reason}" if is_security and not is_plain else reason
 
 
-def with_adopted_answer(session: Session, *, now: datetime) -> Record:
-    """Return the status with an answer that reached the history before a crash kept it from the status."""
-    value = status_value(session)
-    entry = _record(value, APPROVE_DESIGN)
-    if entry is None or entry["status"] != "pending" or not session.history:
-        return value
-    last = session.history[-1]
-    if future_problem(time_of(entry["asked_at"]), now) or not rules.is_before(last.at, entry["asked_at"]):
-        entry.update(status="answered", answer=last.answer, resolved_at=last.at)
-        _set_correction(value, "queued")
-    return value
-
-
 def with_dispatched_correction(session: Session, agent: str, *, now: datetime, has_input: bool = False) -> Record:
     """Return the status with the agent that corrects the design; recorded first, it never gets its input twice."""
     decision, at = status_of(session).decision(APPROVE_DESIGN), timestamp(now)
     said = (decision and decision.resolved_at) or at
     at = said if rules.is_before(at, said) else at
     sent = {"agent": agent, "task_id": "meta", "at": at, **({"input_at": at} if has_input else {})}
-    return _set_correction(status_value(session), "dispatched", sent)
+    return rules.set_correction(status_value(session), "dispatched", sent)
 
 
 def dispatched_corrector(status: SessionStatus) -> str:
@@ -294,7 +280,7 @@ def dispatched_corrector(status: SessionStatus) -> str:
 
 def with_correction(session: Session, progress: Literal["queued", "completed"]) -> Record:
     """Return the status with the progress of a correction of the design; one that failed is queued, to no agent."""
-    return _set_correction(status_value(session), progress, _NOT_SENT if progress == "queued" else None)
+    return rules.set_correction(status_value(session), progress, rules.NOT_SENT if progress == "queued" else None)
 
 
 def next_step(session: Session) -> SessionStep:
@@ -323,16 +309,6 @@ def next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
         steps: dict[str, Next] = {"dispatched": "verify-correction", "completed": "re-ask"}
         return SessionStep(state, steps.get(rules.correction_of(status), "dispatch-correction"), (), answer)
     return SessionStep(state, "continue" if rules.passes_gate(gate_id, answer) else "re-ask")
-
-
-def _set_correction(value: Record, wanted: str, sent: Mapping[str, Any] | None = None) -> Record:
-    tracking = value.get("gate_tracking") or {}
-    approval = tracking.get("APPROVE_DESIGN") or {}
-    if wanted != "none" or approval:
-        approval["correction_status"] = wanted
-        approval["last_correction_dispatch"] = sent or approval.get("last_correction_dispatch", _NOT_SENT)
-        value["gate_tracking"] = {**tracking, "APPROVE_DESIGN": approval}
-    return value
 
 
 def _record(value: Mapping[str, Any], decision_id: str) -> Record | None:

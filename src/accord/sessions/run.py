@@ -196,7 +196,6 @@ def _plan_line(session: Session, answers: Mapping[str, str], *, now: datetime) -
 def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> None:
     """Record answers; requested changes of the design reach the history first, and only once."""
     now = writer.clock.now()
-    writer.change_status(lambda session: questions.with_adopted_answer(session, now=now), role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
         closes = [decision.decision_id for decision in status_of(session).user_decisions] if is_final else []
@@ -226,7 +225,6 @@ def resume(writer: SessionWriter, *, agent: str = "Architect") -> questions.Sess
     if found.next == "done":
         return found
     now = writer.clock.now()
-    writer.change_status(lambda session: questions.with_adopted_answer(session, now=now), role=ROLE)
 
     def step(session: Session) -> dict[str, Any]:
         nonlocal found
