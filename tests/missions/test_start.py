@@ -94,6 +94,7 @@ def test_a_worker_goes_on_after_a_rejection_and_the_reviewer_stays_one(code: Pro
     code.move("WP01", "in_progress", "bob", feedback="once more")
     with pytest.raises(BrokenContract, match="ada has claimed it"):
         start(code, actor="bob")
+    assert [event["policy_metadata"] for event in start(code).events] == [{"lane_branch": BRANCH}]
     assert start(code, actor="Ada").events == ()
     proposed = next_moves(code.load(), "WP01", "accord mission", NOW)
     assert {move.command.split("--actor ")[1].split()[0] for move in proposed if "--actor" in move.command} >= {"ada"}
@@ -386,6 +387,19 @@ def test_work_that_a_move_began_without_a_branch_gets_one_with_a_warning(code: P
     assert json.loads(log_path(code.folder).read_text().splitlines()[-1])["policy_metadata"] == {"lane_branch": ""}
     assert f"in progress, but {BRANCH} existed neither here nor at origin" in start(code).warnings[0]
     assert start(code).warnings == ()
+
+
+@pytest.mark.parametrize("killed", ["", "after the branch", "before the move"])
+def test_a_start_of_work_in_progress_leaves_the_branch_in_the_log_once(code: Project, killed: str) -> None:
+    code.move("WP01", "in_progress")
+    if killed:
+        KILLED[killed](code)
+    dry = start(code, is_dry_run=True)
+    assert [len(events) for events in (dry.events, start(code).events, start(code).events)] == [1, 1, 0]
+    assert mission_findings(code.load(), NOW, code.git("rev-parse", "HEAD")) == mission_findings(code.load(), NOW)
+    lose(code)
+    with pytest.raises(BrokenContract, match=f"The branch {BRANCH} of its lane is lost"):
+        start(code)
 
 
 @pytest.mark.parametrize("subject", ["Merge branch '{}' into main", "Merge pull request #7 from octo/{}"])

@@ -46,6 +46,7 @@ class MoveRequest(Frozen):
     override_reason: str = ""
     reason: str = ""
     is_forced: bool = False
+    is_start: bool = False  # it makes the branch of the lane
 
 
 class People(Frozen):
@@ -81,6 +82,7 @@ class MoveFacts(Frozen):
     workspace_problem: str = ""
     lane_problem: LaneProblem | None = None
     lane_branch: str | None = None  # empty where the branch of its lane does not exist yet, None without a lane
+    is_unrecorded: bool = False  # a start makes that branch for work in progress, and the log does not name it
     open_subtasks: tuple[str, ...] = ()
     waits_for: tuple[str, ...] = ()  # dependencies whose review has not passed
     dependency_problem: str = ""  # why one of them never can by itself
@@ -226,7 +228,7 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[StatusMove, 
     if reason := _refusal(source, facts):
         what = f"The move from {source} to {target} is refused" if source != target else f"It stays {source}"
         raise BrokenContract.of(finding_of("illegal-move", f"{what}: {reason}"))
-    if source == target and not _is_due(facts) and not claim_problem(source, facts):
+    if source == target and not (_is_due(facts) or facts.is_unrecorded or claim_problem(source, facts)):
         return ()
     return ((source, target),) if facts.request.is_forced else steps_between(source, target)
 

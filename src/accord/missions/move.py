@@ -108,7 +108,7 @@ def move_facts(
     begun, contradiction = branch_of_work(mission, request.wp_id, git)
     if branch:
         lane_problem = lane_problem_of(mission, workspace, git, contradiction)
-        lane_branch = begun if git.refs(begun) else ""
+        lane_branch = branch if request.is_start else begun if git.refs(begun) else ""
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
     needs_merge = (is_code or begun) and request.target == "done" and source != "done"
     if needs_evidence and branch:
@@ -124,6 +124,7 @@ def move_facts(
         workspace_problem=workspace_problem,
         lane_problem=lane_problem,
         lane_branch=lane_branch,
+        is_unrecorded=request.is_start and branch != "" == lane_of_work(events, branch),
         open_subtasks=open_subtasks(mission, request.wp_id),
         waits_for=blocked.waits_for,
         dependency_problem=blocked.problem,

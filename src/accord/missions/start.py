@@ -25,7 +25,7 @@ from accord.missions.lifecycle import WAITING, MoveRequest
 from accord.missions.load import Mission
 from accord.missions.models import WORKTREES, ExecutionMode, WorkPackageStatus
 from accord.missions.move import append_events, locked_mission, plan_mission_move
-from accord.missions.workspace import RECORDED, ResolvedWorkspace, resolve_workspace, short_ref
+from accord.missions.workspace import ResolvedWorkspace, resolve_workspace, short_ref
 
 _INITIALIZING = "initializing"
 """The reason for which git locks a work tree while it makes it. Source: git's builtin/worktree.c."""
@@ -115,7 +115,7 @@ def start(
 ) -> StartResult:
     """Start a work package. Raises BrokenContract when it may not start, Refused where git stops it."""
     storage = Storage(clock)
-    request = MoveRequest(wp_id, "in_progress", redact(actor))
+    request = MoveRequest(wp_id, "in_progress", redact(actor), is_start=True)
     with locked_mission(root, slug, legacy_default, storage) as (mission, lock):
         source = mission.status_of(wp_id)
         if source not in (*WAITING, "in_progress"):
@@ -123,8 +123,6 @@ def start(
             raise BrokenContract.of(finding_of("illegal-move", f"{message} Use `accord mission move`."))
         _, events = plan_mission_move(mission, request, clock.now())
         workspace = resolve_workspace(mission, wp_id)
-        if events and workspace.branch_name:
-            events[-1]["policy_metadata"] = {RECORDED: workspace.branch_name}
         base, steps, warnings = "", tuple[LaneOperation, ...](), tuple[str, ...]()
         if workspace.branch_name:
             git = git_of(mission, wp_id)

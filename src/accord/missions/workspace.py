@@ -146,11 +146,11 @@ def begun_branch(event: StatusEvent, branch: str) -> str:
     return found if is_lane_branch(found) else ""
 
 
-def lane_of_work(events: Iterable[StatusEvent]) -> str:
-    """Return the branch on which the log says that the present work began; empty where it names none."""
+def lane_of_work(events: Iterable[StatusEvent], branch: str = "") -> str:
+    """Return the branch on which the log says that the present work began; ``branch`` where its start names none."""
     found = ""
     for event in events:
-        found = "" if event.to_lane == "planned" else begun_branch(event, "") or found
+        found = "" if event.to_lane == "planned" else begun_branch(event, branch) or found
     return found
 
 
