@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.disks import contents
 from support.growth import grows_too_fast
 from support.sessions import (
     ALL_REVIEWED,
@@ -300,6 +301,11 @@ def test_a_fix_loop_is_counted_and_the_fourth_entry_refused(tmp_path: Path) -> N
     for count in (1, 2, 3):
         status = start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
         assert (status.retries("T-001", "FIX_TESTS"), status.fix_task) == (count, "T-001")
+        before = contents(folder)
+        start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
+        assert contents(folder) == before, "the same command again changes nothing"
+        with pytest.raises(BrokenContract, match='"FIX_TESTS" does not lead to "FIX_TESTS"'):
+            start_fix(writer(folder), "meta", "FIX_TESTS", role="Orchestrator")
         assert advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator").fix_task is None
     with pytest.raises(BrokenContract, match="Go to ASK_USER"):
         start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")

@@ -212,12 +212,12 @@ def status_in(
 ) -> dict[str, Any]:
     """Return ``status.json`` after a move to a state; unchanged when the session is there already.
 
-    ``task`` is the one that a fix loop is for and counted on; ``blocker`` is why the session is blocked. Raises
-    BrokenContract with ``illegal-move`` when the machine forbids the move.
+    ``task`` is the one that a fix loop is for and counted on, unless it waits there for its work already; ``blocker``
+    is why the session is blocked. Raises BrokenContract with ``illegal-move`` when the machine forbids the move.
     """
     value = status_value(session)
     source = str(value["current_state"])
-    if source == target and target not in LOOPS:
+    if source == target and (target not in LOOPS or value.get("fix_task") == task):
         return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target in LOOPS and task:
         check_task(session.tasks, task)
