@@ -289,15 +289,14 @@ GATE = str(HISTORY["decision_id"])
 BEFORE = {"changes": ["again"], "cancel": ["again"], "resume": ["again", "changes"]}
 BEFORE |= {"correct": [*BEFORE["resume"], "resume"], "answer": ["ask"], "silence": ["ask"]}
 BEFORE |= {"leave": ["ask", "answer", "silence"], "again": [*BEFORE["correct"], "correct"]}
-BEFORE |= {"fix": ["work", "failure"]}
+BEFORE |= {"fix": ["work", "failure"], "review": ["work"], "completion": ["work", "review"]}
 
 
 def prepared(root: Path, name: str) -> Path:
     """Make a session as it is right before this step."""
     states = dict.fromkeys(("ask", "answer", "silence", "leave"), "DESIGN")
-    state = (states | dict.fromkeys((*ACTIONS, "work", "finding", "failure", "fix"), "IMPLEMENT_LOOP")).get(
-        name, "APPROVE_DESIGN"
-    )
+    working = (*ACTIONS, "work", "finding", "failure", "fix", "review", "completion")
+    state = (states | dict.fromkeys(working, "IMPLEMENT_LOOP")).get(name, "APPROVE_DESIGN")
     folder = make_session(root, state, mode="full", user_decisions=GATES if state == "IMPLEMENT_LOOP" else [])
     for step in BEFORE.get(name, []):
         act(step, folder, FaultyDisk())
@@ -345,6 +344,16 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
         ends.append(is_kept)
     assert ends == sorted(ends), "once it is kept, it is kept"
     assert set(ends) == {True, False}
+
+
+def test_a_review_that_was_interrupted_is_named_and_taken_again(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, "completion")
+    with pytest.raises(NotWritten):
+        act("completion", folder, FaultyDisk(fails("append", errno.ENOSPC)))
+    with pytest.raises(BrokenContract, match=r"T-001 \(QA\)\. Repeat `accord dispatch --take` where it was"):
+        advance(writer(folder), "INTEGRATE", role="Orchestrator")
+    act("completion", folder, FaultyDisk())
+    assert not read_session(folder).record.unreviewed
 
 
 @pytest.mark.parametrize(

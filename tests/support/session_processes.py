@@ -61,7 +61,7 @@ def record(session: SessionWriter, **changes: str) -> None:
 
 
 _OUTPUTS = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION"), "failure": ("QA", "FAIL")}
-_OUTPUTS |= {"fix": ("Coder", "OK")}
+_OUTPUTS |= {"fix": ("Coder", "OK"), "review": ("Reviewer", "OK"), "completion": ("QA", "OK")}
 STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", *_OUTPUTS)
 
 

@@ -160,8 +160,9 @@ def _tasks(move: AttemptedMove, *_: str) -> Iterator[Need]:
         yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")
     if unreviewed := move.record.unreviewed:
         names = names_of([f"{name} ({', '.join(gates)})" for name, gates in unreviewed.items()], between="; ")
-        how = "Have them reviewed, or waive that with `accord session task` in IMPLEMENT_LOOP."
-        text = f"These tasks are completed without their reviews: {names}. {how}"
+        again = "Repeat `accord dispatch --take` where it was interrupted."
+        how = "Otherwise, have them reviewed, or waive that with `accord session task` in IMPLEMENT_LOOP."
+        text = f"These tasks are completed without their reviews: {names}. {again} {how}"
         yield Need(text, f"reviews: {names}", "tasks")
 
 
