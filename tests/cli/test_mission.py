@@ -97,6 +97,33 @@ def test_a_workspace_has_the_keys_that_programs_rely_on(mission: Any, project: P
     assert (found["mode_source"], found["resolution_kind"]) == ("inferred_legacy", "repo_root")
 
 
+NO_LANE = "WP04 is a code_change and is not in a lane of lanes.json."
+LANE_HINT = "Add it to a lane, or set `execution_mode: planning_artifact` if it changes no code."
+
+
+@pytest.mark.parametrize("command", ["workspace", "start --actor ada", "move --to in_progress --actor ada"])
+def test_a_code_change_without_a_lane_has_its_hint_at_each_command(
+    mission: Any, project: Project, command: str
+) -> None:
+    project.work_package("WP04", "code_change")
+    name, *options = command.split()
+    refused = mission(name, project.slug, "WP04", *options, "--format", "json")
+    assert (refused.code, refused.document["hint"]) == (1, LANE_HINT)
+    assert refused.document["error"].endswith(f"{NO_LANE} {LANE_HINT}")
+    assert LANE_HINT in mission(name, project.slug, "WP04", *options, "--format", "text").err
+
+
+@pytest.mark.parametrize("command", ["status", "check"])
+def test_the_error_of_a_work_package_has_its_hint(mission: Any, project: Project, command: str) -> None:
+    project.work_package("WP04", "code_change")
+    shown = mission(command, project.slug, "--format", "json").document
+    entries = {each["wp_id"]: each for each in shown.get("missions", [shown])[0]["work_packages"]}
+    found = {name: (entry["error"], entry["hint"]) for name, entry in entries.items() if name != "WP03"}
+    assert found == {"WP01": (None, None), "WP02": (None, None), "WP04": (f"{NO_LANE} {LANE_HINT}", LANE_HINT)}
+    assert entries["WP03"]["error"].endswith(entries["WP03"]["hint"])
+    assert mission(command, project.slug, "--format", "text").out.count(LANE_HINT) == (1 if command == "status" else 2)
+
+
 def test_status_and_start_use_the_workspace_of_the_resolver(mission: Any, project: Project) -> None:
     project.work_package("WP04", "code_change")
     project.lanes(lane_a=["WP01"], lane_b=["WP04"])

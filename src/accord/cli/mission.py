@@ -347,7 +347,7 @@ def _check_readable(found: Mission) -> int:
     """Return 1, and say why on stderr, where the status of a work package is unknown or in doubt."""
     problems = unreadable_statuses(found)
     for wp_id, problem in problems.items():
-        click.echo(f"{wp_id}: status unknown or in doubt. {one_line(problem)}", err=True)
+        click.echo(f"{wp_id}: status unknown or in doubt. {one_line(str(problem))}", err=True)
     return BrokenContract.exit_code if problems else 0
 
 
@@ -364,7 +364,6 @@ def _refusals(given: FormatArguments, package: _PackageArguments | None = None) 
         broken.next_moves = _moves(package) if package and is_move else []
         if not given.is_json:
             raise
-        hint = broken.hint or next((each.hint for each in broken.findings if each.hint), "")
-        error = {"error": " ".join(filter(None, (broken.message, broken.hint))), **({"hint": hint} if hint else {})}
+        error = {"error": str(broken), **({"hint": broken.first_hint} if broken.first_hint else {})}
         print_json({**error, "next_moves": moves_to_json(broken.next_moves)} if is_move else error)
         raise click.exceptions.Exit(BrokenContract.exit_code) from None

@@ -40,6 +40,11 @@ class BrokenContract(AccordError):
         super().__init__(message, hint=hint)
         self.findings = tuple(findings)
 
+    @property
+    def first_hint(self) -> str:
+        """The hint, else the first one of a finding; empty without any."""
+        return self.hint or next((each.hint for each in self.findings if each.hint), "")
+
     @classmethod
     def of(cls, finding: Finding, *, hint: str = "") -> BrokenContract:
         """Return the error that a single finding makes."""

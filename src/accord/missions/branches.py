@@ -271,7 +271,7 @@ def stale_of(
             return _result_without_commit("not_in_progress")
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
-        return replace(_result_without_commit(UNAVAILABLE, broken.message), is_broken=True)
+        return replace(_result_without_commit(UNAVAILABLE, str(broken)), is_broken=True)
     latest = mission.log.latest.get(wp_id)
     own = own_commits_of(mission, wp_id, branch, git, now)
     return judge(own, now, threshold_minutes, latest.at if latest else None)

@@ -104,7 +104,7 @@ def move_facts(
         workspace = resolve_workspace(mission, request.wp_id)
         branch = workspace.branch_name or ""
     except BrokenContract as broken:
-        workspace_problem = broken.message
+        workspace_problem = str(broken)
     begun, contradiction = branch_of_work(mission, request.wp_id, git)
     if branch:
         lane_problem = lane_problem_of(mission, workspace, git, contradiction)

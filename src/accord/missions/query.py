@@ -124,7 +124,7 @@ def readiness(mission: Mission) -> dict[str, Readiness]:
             if status in WAITING and not blocked.waits_for:
                 resolve_workspace(mission, wp_id)
         except BrokenContract as broken:
-            entry["blocked_reason"] = broken.message
+            entry["blocked_reason"] = str(broken)
             continue
         if status in WAITING:
             entry["ready"] = status == "planned" and not (blocked.waits_for or blocked.problem)
@@ -142,14 +142,14 @@ def _ahead(mission: Mission) -> dict[str, Any]:
     }
 
 
-def unreadable_statuses(mission: Mission) -> dict[str, str]:
+def unreadable_statuses(mission: Mission) -> dict[str, BrokenContract]:
     """Return why the status of a work package is unknown or in doubt, for each of these."""
     found = {}
     for wp_id in mission.ids:
         try:
             mission.status_of(wp_id)
         except BrokenContract as broken:
-            found[wp_id] = broken.message
+            found[wp_id] = broken
     return found
 
 
@@ -162,7 +162,7 @@ def mission_overview(mission: Mission) -> dict[str, Any]:
         "mission": mission.meta.type or None,
         "progress": progress(mission),
         **ahead,
-        "problems": {**ahead["problems"], **unreadable_statuses(mission)},
+        "problems": {**ahead["problems"], **{name: str(one) for name, one in unreadable_statuses(mission).items()}},
     }
 
 
@@ -187,7 +187,7 @@ def mission_status(mission: Mission, now: datetime, threshold_minutes: float = D
     }
 
 
-def _entry(mission: Mission, wp_id: str, stale: StalenessResult, error: str | None) -> dict[str, Any]:
+def _entry(mission: Mission, wp_id: str, stale: StalenessResult, error: BrokenContract | None) -> dict[str, Any]:
     work_package, people = mission.work_packages.get(wp_id), mission.people_of(wp_id)
     location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
@@ -195,7 +195,7 @@ def _entry(mission: Mission, wp_id: str, stale: StalenessResult, error: str | No
         location = {name: getattr(known, name) for name in (*_LOCATION, "lane_wp_ids")}
         location["workspace_exists"] = Path(known.workspace_path).is_dir()
     except BrokenContract as broken:
-        error = error or broken.message
+        error = error or broken
         if work_package:
             location |= {"execution_mode": work_package.mode.value, "mode_source": work_package.mode.source}
     return {
@@ -208,7 +208,8 @@ def _entry(mission: Mission, wp_id: str, stale: StalenessResult, error: str | No
         "dependencies": work_package.head.dependencies if work_package else [],
         "stale": stale.status.model_dump(),
         "stale_error": stale.error or None,
-        "error": error,
+        "error": str(error) if error else None,
+        "hint": (error.first_hint if error else "") or None,
     }
 
 
