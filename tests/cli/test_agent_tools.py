@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from accord.runner.tool_server import prepare_folder
 from accord.text.blocks import read_blocks
 from accord.text.redaction import Redactor
 
+PAGE = Path(__file__).parents[2] / "docs/mcp.md"
 SECRET = "ghp_" + "a1B2" * 9
 CYCLE = plan(task("one", "two"), task("two", "one"))
 
@@ -125,7 +127,7 @@ def test_an_answer_to_wrong_inputs_names_their_place_and_inputs_that_the_tool_ta
         assert json.loads(text.partition("Example: ")[2].partition(" The result")[0]) == EXAMPLES[name]
 
 
-@pytest.mark.parametrize("words", [(), ("--no-session",)])
+@pytest.mark.parametrize("words", [(), ("--no-session",), ("--run-dir", "not/there")])
 def test_the_tools_of_a_session_can_be_left_out(accord: Accord, words: tuple[str, ...]) -> None:
     served: list[set[str]] = []
 
@@ -134,7 +136,7 @@ def test_the_tools_of_a_session_can_be_left_out(accord: Accord, words: tuple[str
 
     accord.monkeypatch.setattr("accord.mcp.server.MCPServer.run", run)
     assert accord("mcp", *words).code == 0
-    assert served == [{tool.__name__ for tool in TOOLS if not words or tool not in SESSION}]
+    assert served == [{tool.__name__ for tool in TOOLS if "--no-session" not in words or tool not in SESSION}]
 
 
 @pytest.mark.parametrize("role", get_args(ResultRole))
@@ -309,6 +311,24 @@ def test_a_completed_change_gets_its_patch_from_the_work_tree(tmp_path: Path) ->
     assert said[1].startswith("link-outside: `out` is a link to `/`")
     patch = json.loads((run_dir / "result.json").read_text())["patch"]
     assert all(name in patch for name in ("a.txt", "old.txt", "more.txt"))
+
+
+def test_a_completed_result_without_a_change_is_written_as_a_failure_with_a_warning(tmp_path: Path) -> None:
+    trees.repository(tmp_path, {"a.txt": "1\n"})
+    workspace = Workspace(tmp_path / "run", tmp_path, "implementor", "HEAD")
+    result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it, and tested it."}
+    checked, sent = tools.check_result(workspace, result), tools.submit_result(workspace, result)
+    assert (checked["ok"], [one["code"] for one in sent["warnings"]]) == (True, ["patch-missing"])
+    assert sent["warnings"] == checked["findings"]
+    assert "no change since HEAD: the result is a validation-failure" in sent["warnings"][0]["message"]
+    assert json.loads(workspace.result.read_text())["outcome"] == "validation-failure"
+
+
+def test_the_page_of_the_tools_takes_the_snapshot_with_the_command_of_their_hint(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        tools.list_work_items(Workspace(tmp_path, tmp_path, "planner"))
+    command = refused.value.hint.split("`")[1].partition(">")[0]
+    assert re.findall(r"^(accord items list .*)>", PAGE.read_text(), re.MULTILINE) == [command]
 
 
 def test_only_lines_of_the_diff_can_carry_a_comment(tmp_path: Path) -> None:

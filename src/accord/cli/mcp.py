@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from accord.cli.options import EXISTING_FOLDER, RootArguments, command, option
+from accord.cli.options import EXISTING_FOLDER, FOLDER, RootArguments, command, option
 from accord.core.environment import needs_extra
 from accord.core.errors import WrongUsage
 from accord.mcp.tools import ResultRole, Workspace
 
 
 class _McpArguments(RootArguments):
-    run_dir: Path = option(
-        "--run-dir", "Folder of the result and the snapshot of items.", type=EXISTING_FOLDER, default="."
-    )
+    run_dir: Path = option("--run-dir", "Folder of the result and the snapshot of items.", type=FOLDER, default=".")
     role: ResultRole = option("--role", "The agent's role.", among=get_args(ResultRole), default="implementor")
     base: str = option("--base REF", "Commit that the change is compared with.")
     session: Path | None = option("--session", "Folder of a session, for ask_user and next_step.", type=EXISTING_FOLDER)

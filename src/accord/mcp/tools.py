@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from accord.core.clock import SystemClock
 from accord.core.documents import MAX_BYTES, short_name
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import Finding, has_errors
+from accord.core.findings import Finding, has_errors, warning
 from accord.core.frozen import Frozen
 from accord.core.kinds import KINDS, check_document
 from accord.core.schemas import strict_schema
@@ -62,7 +62,7 @@ class Workspace(Frozen):
 
     def items(self) -> dict[str, dict[str, Any]]:
         """Return the work items of the snapshot by number. Raises WrongUsage if the job took none."""
-        hint = f"The job takes one with `accord items list --format json > {SNAPSHOT}` in the run folder."
+        hint = f"The job takes one with `accord items list --as-of run --format json > {SNAPSHOT}` in the run folder."
         raw = self._read(SNAPSHOT)
         if raw is None:
             raise WrongUsage("The job took no snapshot of work items.", hint=hint)
@@ -185,6 +185,7 @@ def _checked_result(
 ) -> tuple[dict[str, Any], Sequence[Finding], Sequence[str]]:
     """Check a result as ``accord check`` does, after a completed change got its patch, with remarks, from the tree."""
     remarks: Sequence[str] = ()
+    warnings = list[Finding]()
     raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
     if workspace.role == "implementor" and workspace.base and result.get("outcome") == "completed":
         from accord.git.extraction import extract
@@ -195,11 +196,16 @@ def _checked_result(
         found = extract(workspace.root, workspace.base, without=workspace.result, state_files=own)
         result, remarks = with_patch(raw, found.patch, "result"), found.remarks
         raw = json.dumps(result, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if result["outcome"] != "completed":
+            base = short_name(workspace.base)
+            message = f"The work tree has no change since {base}: the result is a validation-failure."
+            again = "Make the change and send the result again. If none is needed, say why in the summary."
+            warnings.append(warning("patch-missing", message, "/patch", hint=again))
     hint = f'Write `"role": "{workspace.role}"`.'  # the usual one names an option of a command
     findings = [
         replace(one, hint=hint) if one.path == "/role" else one for one in check_document(raw, workspace.kind)[1]
     ]
-    return result, findings, remarks
+    return result, [*findings, *warnings], remarks
 
 
 def report_blocked(workspace: Workspace, blocker: Blocker) -> dict[str, Any]:
