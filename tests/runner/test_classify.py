@@ -1,7 +1,6 @@
 """The classifier: which evidence counts, in which order, and which never does."""
 
 import json
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -9,15 +8,10 @@ from support.runs import Reader, as_lines, words_of
 
 from accord.runner.causes import CAUSES, INTERNAL_ERRORS, InternalErrorKind
 from accord.runner.classify import classify, contract_exit_code
-from accord.runner.finish import conclude
 from accord.runner.models import InternalError
-from accord.runner.outputs import RunFacts
-from accord.runner.record import Attempt
 from accord.runner.transcripts import error_rules
 from accord.runner.transcripts.read import FORMATS
 from accord.runner.transcripts.wording import cut, delay_in, status_in
-from accord.text.posting import PostingPolicy
-from accord.text.redaction import Redactor
 
 THREAD = {"type": "thread.started", "thread_id": "1"}
 DONE = {"type": "turn.completed", "usage": {}}
@@ -106,49 +100,15 @@ def test_each_cause_has_words_of_the_contract_and_the_recovery_of_its_category()
 
 
 NO_SANDBOX = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted\n"
-CHANGED = {"type": "item.completed", "item": {"type": "file_change", "changes": [{"path": "a", "kind": "add"}]}}
-WORKED = {"type": "item.completed", "item": {**ran("")["item"], "exit_code": 0, "status": "completed"}}
 
 
-@pytest.mark.parametrize(
-    ("found", "has_changes", "rule"),
-    [
-        ([ran(NO_SANDBOX)], None, "no-sandboxed-command"), ([ran(NO_SANDBOX)] * 300, False, "no-sandboxed-command"),
-        ([ran(NO_SANDBOX), ran("1 failed")], None, ""), ([ran("1 failed")] * 300, None, ""),
-        ([WORKED, *[ran("1 failed")] * 300], False, ""), ([WORKED], False, ""), ([], False, ""),
-        ([ran(NO_SANDBOX)], True, ""), ([ran(NO_SANDBOX), CHANGED], None, ""),
-        ([ran(NO_SANDBOX), CHANGED], False, "no-sandboxed-command"),
-        ([ran("1 failed"), said("Verdict: FAIL")], False, ""),
-        ([ran(NO_SANDBOX), said('{"verdict": "pass"}')], False, "no-sandboxed-command"),
-    ],
-)  # fmt: skip
-def test_a_run_without_a_change_whose_sandbox_refused_every_command_is_a_failure(
-    reader: Reader, found: list[dict[str, Any]], has_changes: bool | None, rule: str
-) -> None:
-    evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
-    failure = classify(evidence)
-    assert (failure.evidence.rule if failure else "", contract_exit_code(evidence)) == (rule, 1 if rule else 0)
-    if failure:
-        assert (failure.category, failure.recovery, failure.evidence.source) == ("infrastructure", "manual", "event")
-        assert "RTM_NEWADDR" in failure.summary
-
-
-@pytest.mark.parametrize(
-    ("found", "has_changes", "outcome"),
-    [
-        ([ran(NO_SANDBOX), CHANGED], False, "failed"), ([ran(NO_SANDBOX)], True, "done"),
-        ([WORKED], False, "done"), ([ran("1 failed")], False, "done"),
-    ],
-)  # fmt: skip
-def test_the_last_attempt_is_judged_by_the_changes_that_were_read(
-    reader: Reader, found: list[dict[str, Any]], has_changes: bool, outcome: str
-) -> None:
-    evidence = replace(reader.evidence("codex", as_lines(THREAD, *found, DONE)), has_changes=has_changes)
-    for first, cause in (("done", ""), ("failed", "sandbox")):
-        facts = RunFacts("codex", attempts=(Attempt(agent="codex", outcome=first, cause=cause),))
-        outputs = conclude(facts, evidence, Redactor(), PostingPolicy())
-        (attempt,) = json.loads(outputs.attempts)
-        assert (attempt["outcome"], outputs.exit_code == "0") == (outcome, outcome == "done")
+@pytest.mark.parametrize("output", [NO_SANDBOX, "1 failed"])
+@pytest.mark.parametrize("count", [1, 300])
+def test_a_run_that_ended_well_did_not_fail_though_every_command_did(reader: Reader, output: str, count: int) -> None:
+    evidence = reader.evidence("codex", as_lines(THREAD, *[ran(output)] * count, DONE))
+    assert (classify(evidence), contract_exit_code(evidence)) == (None, 0)
+    told = next(warning for warning in evidence.account.warnings if warning.startswith("Every command"))
+    assert ("cannot start" in told) == (output == NO_SANDBOX)
 
 
 def test_a_run_whose_tools_were_denied_did_not_fail(reader: Reader) -> None:

@@ -29,8 +29,6 @@ BY_WORDS_ALONE = {
     # codex has no field for the cause of a failed turn
     *(name for name, row in EXPECTED.items() if name.startswith("codex/") and row["exit-code"] == 1),
     *("codex/no_login_default_provider", "codex/refused_default"),
-    # only the output of the commands says that codex's sandbox did not start
-    "codex/sandbox_unavailable",
     # Gemini CLI: exit code 1, and only words
     *("gemini/model_404", "gemini/malformed_html_200", "gemini/refused"),
     # the reason is in the provider's answer inside the message

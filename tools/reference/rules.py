@@ -47,7 +47,6 @@ def rules_list() -> str:
     }
     groups: list[tuple[str, Mapping[str, str]]] = [
         ("observed by accord", {str(kind): cause for kind, cause in INTERNAL_ERRORS.items()}),
-        ("success without a change in a sandbox that refuses every command", {"no-sandboxed-command": "sandbox"}),
         ("a rate limit with a hard quota and without a delay", {"hard-quota": "quota"}),
         ("a class of the CLI or the provider", error_rules.KINDS),
         ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),

@@ -1,8 +1,7 @@
 """Why a run failed: exactly one category, with the rule and the line that decided it.
 
 Evidence is asked in this order: accord's own error, the errors of the transcript (fields before words), stderr, the end
-of plain text, the exit code. The agent's words and the output of its commands never count, except for the message of
-its own sandbox when no command could start in it.
+of plain text, the exit code. The agent's words and the output of its commands never count.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class _Hit(NamedTuple):
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
-    """Return the exit code by the contract: 0 becomes 1 without success in the transcript, or without any work."""
-    return evidence.exit_code or (0 if is_ended_well(evidence) and not _has_no_sandbox(evidence) else 1)
+    """Return the exit code by the contract: 0 becomes 1 without success in the transcript."""
+    return evidence.exit_code or (0 if is_ended_well(evidence) else 1)
 
 
 def is_ended_well(evidence: RunEvidence) -> bool:
@@ -52,12 +51,6 @@ def is_ended_well(evidence: RunEvidence) -> bool:
     account = evidence.account
     is_success = account.ending == "success" or (account.ending == "cut" and not account.is_structured)
     return not evidence.exit_code and evidence.error is None and is_success
-
-
-def _has_no_sandbox(evidence: RunEvidence) -> bool:
-    """Return whether a run changed nothing because its agent's own sandbox refused every command."""
-    has_changes = bool(evidence.account.files) if evidence.has_changes is None else evidence.has_changes
-    return evidence.account.has_no_sandbox and not has_changes
 
 
 def classify(evidence: RunEvidence) -> Classification | None:
@@ -93,10 +86,6 @@ def _deciding_hit(evidence: RunEvidence) -> _Hit | None:
 
 
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
-    if is_ended_well(evidence) and _has_no_sandbox(evidence):
-        last = evidence.account.commands[-1]
-        said = evidence_line(last.output.partition("\n")[0])
-        yield _Hit("no-sandboxed-command", "sandbox", "event", evidence_line(last.command), said)
     if evidence.exit_code in rules.SHELL_EXITS and not evidence.account.has_begun and not evidence.text.strip():
         yield from _by_exit(evidence)
     for error in evidence.account.errors:

@@ -59,7 +59,7 @@ def outputs_of_external_run(
         run, are_unread = replace(run, root=None), True
         if type(error) is Refused:
             evidence = replace(evidence, error=InternalError.of("merge-unfinished", error))
-    evidence = replace(evidence, has_changes=bool(pushed or left) if run.root else None)
+    evidence = replace(evidence, has_changes=bool(pushed or left))
     published = None
     if run.pushed and run.root:
         head = Git(run.root).line("rev-parse", "HEAD")

@@ -77,7 +77,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     if is_ended_well(evidence):
         is_broken = _has_broken_result(run_dir, record.kind, evidence.account)
         patch = run_dir / layout.PATCH
-        evidence = replace(evidence, has_changes=patch.stat().st_size > 0 if _is_file(patch) else None)
+        evidence = replace(evidence, has_changes=_is_file(patch) and patch.stat().st_size > 0)
     is_success = contract_exit_code(evidence) == 0
     run = _FinishedRun(run_dir, record, evidence.account, options)
     evidence.account.usage = record.usage if record.attempts else evidence.account.usage
@@ -100,15 +100,8 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor, policy: P
     """Classify a failure and return the outputs. A failed push is a failed run."""
     if facts.published and facts.published.failure:
         evidence = replace(evidence, error=facts.published.failure)
-    failure, attempts = classify(evidence), facts.attempts
-    last = attempts[-1] if attempts and not evidence.error else None
-    if last and (last.outcome == "done" if failure else last.cause == "sandbox"):  # its changes were not read then
-        end = {"outcome": "done", "cause": "", "reason": ""}
-        if failure:
-            end = {"outcome": "failed", "cause": failure.cause, "reason": redact(failure.summary)}
-        attempts = (*attempts[:-1], last.model_copy(update=end))
-    facts = replace(facts, classification=failure, exit_code=contract_exit_code(evidence), attempts=attempts)
-    return outputs_of(replace(facts, has_changes=bool(evidence.has_changes)), redact, policy)
+    facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
+    return outputs_of(replace(facts, has_changes=evidence.has_changes), redact, policy)
 
 
 def outputs_of_error(error: InternalError, redact: Redactor, policy: PostingPolicy) -> RunOutputs:

@@ -90,7 +90,6 @@ class Account:
     final_message: str = ""
     structured: Any = None  # the CLI's structured result
     commands: Sequence[AgentCommand] = ()
-    has_no_sandbox: bool = False  # the agent's own sandbox refused every command
     files: tuple[FileChange, ...] = ()
     todos: tuple[Todo, ...] = ()
     errors: tuple[AgentError, ...] = ()
@@ -232,7 +231,6 @@ class TranscriptReader(ABC):
         account = self.account
         error = self._failure if account.ending == "failure" else self._trouble
         account.errors = (error,) if error and account.ending != "success" else ()
-        account.has_no_sandbox = 0 < self._command_count == self._unsandboxed
         account.files, account.warnings = tuple(self._files.values()), tuple(self._warnings())
         return account
 
@@ -242,7 +240,8 @@ class TranscriptReader(ABC):
             tools = ", ".join(f"{tool} ({count} times)" if count > 1 else tool for tool, count in self._denied.items())
             yield f"The agent was not allowed to use: {tools}. Allow these tools if it needs them."
         if self._command_count and self._failed_commands == self._command_count and not self._denied:
-            reason = ": the agent's own sandbox cannot start on this machine" if self.account.has_no_sandbox else ""
+            has_no_sandbox = self._unsandboxed == self._command_count
+            reason = ": the agent's own sandbox cannot start on this machine" if has_no_sandbox else ""
             yield f"Every command that the agent ran failed{reason}."
         if self._failed_changes:
             yield f"{self._failed_changes} of the agent's file changes failed."

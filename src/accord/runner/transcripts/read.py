@@ -50,7 +50,7 @@ class RunEvidence(Frozen):
     stderr: str = ""  # its tail
     text: str = ""  # the tail of stdout, if that is plain text
     error: InternalError | None = None
-    has_changes: bool | None = None  # None: the files count that the transcript reports as changed
+    has_changes: bool = False  # in the work tree, pushed or not
 
 
 def account_of(codec: str, found: Iterable[bytes | None], agent: str) -> Account:
