@@ -294,18 +294,21 @@ def test_an_approval_reaches_a_later_head_only_when_that_commit_is_named(stage: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("result", "state"),
-    [(approve(), "APPROVED"), (needs_changes(comment("added.txt", 1)), "CHANGES_REQUESTED")],
+    ("result", "state", "moved_to"),
+    [
+        (approve(), "APPROVED", "review"),
+        (needs_changes(comment("added.txt", 1)), "CHANGES_REQUESTED", "needs-refinement"),
+    ],
 )
-def test_a_review_of_an_older_head_is_posted_there_and_moves_no_work_item(
-    stage: Stage, result: dict[str, Any], state: str
+def test_an_older_head_is_refused_by_its_review_but_not_approved(
+    stage: Stage, result: dict[str, Any], state: str, moved_to: str
 ) -> None:
     read = head(stage)
     push(stage, "accord/1", "later.txt", "Later\n")
     receipt = post(stage, result, commit=read)
     assert (receipt.outcome, "head-moved" in codes(receipt)) == (Outcome.APPLIED, True)
     assert [(review["commit_id"], review["state"]) for review in reviews(stage)] == [(read, state)]
-    assert status(stage) == ["status:review"]
+    assert status(stage) == [f"status:{moved_to}"]
 
 
 @pytest.mark.slow

@@ -339,11 +339,6 @@ BROKEN_RESULTS: dict[str, Case] = {
     },
     **{name: (blocked_with(old, new), code, "/summary") for name, (old, new, code) in CHANGED.items()},
     **{f"options {text!r}": (blocked_with(OPTIONS, text), "blocker-options", "/summary") for text in TOO_FEW},
-    "no impact of a debugging limit": (
-        report("validation-failure", BLOCKED.replace("spec-gap", "debugging-limit").replace("Impact", "X")),
-        "blocker-impact",
-        "/summary",
-    ),
     "no step": (report("validation-failure", FAILED.replace("Step", "X")), "validation-step-missing", "/summary"),
 }
 

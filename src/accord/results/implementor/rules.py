@@ -14,7 +14,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from accord.agents.registry import shipped_registry
-from accord.core.findings import Finding, Severity, warning
+from accord.core.findings import Finding, Severity, has_errors, warning
 from accord.core.frozen import Frozen
 from accord.core.suggest import did_you_mean
 from accord.core.texts import is_template, line_end_findings
@@ -281,9 +281,10 @@ def _check_validation(summary: str) -> Iterator[Finding]:
     }
     missing = [part for part in needed if not reading.has(part)]
     blocker = read_parts(unwrapped_text(summary), _PARTS)
-    if missing and not reading.is_labelled and blocker.is_labelled and _blocker_type(blocker, "") == "debugging-limit":
-        yield from _check_blocked(summary)
-    elif missing and not reading.is_labelled:
+    is_limit = blocker.is_labelled and _blocker_type(blocker, "") == "debugging-limit"
+    if missing and not reading.is_labelled and is_limit and not has_errors(_check_blocked(summary)):
+        return
+    if missing and not reading.is_labelled:
         message, hint = _label_gaps(reading, "Step", "Tried", "Outside")
         yield warning("validation-step-missing", message, "/summary", hint=hint)
     elif missing:

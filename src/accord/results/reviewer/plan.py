@@ -238,7 +238,7 @@ def planned_move(facts: ReviewFacts) -> tuple[MoveWorkItem | None, Finding | Non
         message = f"{reason} Its status label stays unchanged."
         return None, warning("status-not-review", message, hint=hint)
     read, head = facts.draft.commit, facts.pull.head_sha
-    if move.is_change and read != head:
+    if move.is_change and read != head and facts.draft.verdict == "approve":
         head_now = f"the head of #{facts.pull.number} is {head[:12]} now"
         message = f"#{number} stays in review: the review is of {read[:12]}, but {head_now}."
         return None, warning("head-moved", message, hint=READ_HEAD)
