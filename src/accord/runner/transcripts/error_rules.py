@@ -219,7 +219,7 @@ _EXCEPTIONS = {
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
 _LOST = (
-    r"(?:^|: )(?:(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?)?|Timeout|Network)(?:Error|Exception)"
+    r"^(?:(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?)?|Timeout|Network)(?:Error|Exception)"
     r"|(?:http(?:x|core)?|requests|urllib3|aiohttp|openai|anthropic|google|asyncio)\.(?:\w{1,40}\.){0,4}"
     r"(?:\w{0,40}?(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?|or(?:DNS)?)?|Disconnected|Timeout|Network"
     r"|ChunkedEncoding|(?<!Local)Protocol|Read|Write|Close)Error|\w{0,40}?Timeout|IncompleteRead|RemoteDisconnected)"
