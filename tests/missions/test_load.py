@@ -1013,63 +1013,6 @@ def test_work_is_handed_in_by_hand_only_with_its_subtasks(
 
 
 @pytest.mark.parametrize(
-    ("state", "more", "codes"),
-    [
-        ("empty", {}, ILLEGAL),
-        ("empty", {"reason": "It needed no change."}, []),
-        ("empty", {"review_ref": "PR 1"}, []),
-        ("with a commit", {}, []),
-        ("not here", {}, []),
-        ("in a shallow clone", {}, []),
-    ],
-)
-def test_work_is_handed_in_by_hand_only_with_a_commit_where_git_shows_it(
-    project: Project, state: str, more: dict[str, Any], codes: list[str]
-) -> None:
-    project.work_package("WP01", "code_change")
-    project.lanes(lane_a=["WP01"])
-    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
-    project.repository()
-    if state != "not here":
-        project.git("branch", lane_branch(SLUG, "lane-a"))
-    if state == "with a commit":
-        project.git("switch", "-q", lane_branch(SLUG, "lane-a"))
-        project.commit("work", at=NOW + timedelta(minutes=1))
-        project.git("switch", "-q", "main")
-    if state == "in a shallow clone":
-        (project.root / ".git/shallow").write_text(project.git("rev-parse", "HEAD") + "\n")
-    project.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=2), **more)
-    assert error_codes(project, "HEAD") == codes
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "codes"),
-    [
-        (["src/a/**"], ["src/b/**"], []),
-        (["src/b/**"], ["src/a/**"], []),
-        ([], ["src/b/**"], []),
-        (["src/b/**"], [], []),
-        (["src/b/**"], ["src/c/**"], ILLEGAL),
-    ],
-)
-def test_work_is_handed_in_with_a_commit_in_files_that_it_owns_before_or_after_the_change(
-    project: Project, before: list[str], after: list[str], codes: list[str]
-) -> None:
-    project.work_package("WP01", "code_change", owned_files=before)
-    project.lanes(lane_a=["WP01"])
-    project.event("WP01", "planned", "in_progress", force=True, reason="It began.")
-    project.repository()
-    project.git("switch", "-q", "-c", lane_branch(SLUG, "lane-a"))
-    project.write("../../src/a/work.py", "")
-    project.git("add", "src")
-    project.commit("work", at=NOW + timedelta(minutes=1))
-    project.git("switch", "-q", "main")
-    project.work_package("WP01", "code_change", owned_files=after)
-    project.event("WP01", "in_progress", "for_review", NOW + timedelta(minutes=2))
-    assert error_codes(project, "HEAD") == codes
-
-
-@pytest.mark.parametrize(
     ("target", "more"),
     [
         ("blocked", {}),

@@ -350,22 +350,15 @@ def lane_problem_of(
 
 
 def own_commits_of(
-    mission: Mission,
-    wp_id: str,
-    branch: str,
-    git: MissionGit,
-    now: datetime,
-    began: datetime | None = None,
-    owned: Sequence[str] | None = None,
+    mission: Mission, wp_id: str, branch: str, git: MissionGit, now: datetime, began: datetime | None = None
 ) -> OwnCommits:
-    """Return the own commits of a work package in ``owned`` globs on its lane, since the present work ``began``."""
+    """Return the own commits of a work package on the branch of its lane, since the present work ``began``."""
     began = began or began_at(mission.log.by_work_package.get(wp_id, ()))
     began = None if future_problem(began, now) else began  # a wrong clock wrote it; no commit can be younger
     others = {*dependency_branches(mission, wp_id).values()}
     followers = {*dependency_branches(mission, wp_id, of_dependents=True).values()}  # its own commits go there next
     rivals = git.lanes - others - followers - {branch}
-    owned = mission.work_package(wp_id).head.owned_files if owned is None else owned
-    return git.own_commits(branch, began, owned, others, rivals)
+    return git.own_commits(branch, began, mission.work_package(wp_id).head.owned_files, others, rivals)
 
 
 def taken_along(mission: Mission, workspace: ResolvedWorkspace, git: MissionGit, now: datetime) -> tuple[str, ...]:

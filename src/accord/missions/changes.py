@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, Severity, finding_of, warning
 from accord.git.program import Git
-from accord.missions.branches import git_of, own_commits_of
+from accord.missions.branches import git_of
 from accord.missions.lifecycle import (
     ON_THE_WAY,
     REOPENED,
@@ -33,10 +32,9 @@ from accord.missions.lifecycle import (
 from accord.missions.load import WP_FILE, Mission, once_for_mission, open_boxes, read_work_package
 from accord.missions.log import FILE, log_path, read_log
 from accord.missions.models import STATUSES, Frontmatter, StatusEvent
-from accord.missions.move import branch_of_work, commit_problem, open_subtasks
+from accord.missions.move import branch_of_work, open_subtasks
 from accord.missions.projects import SPECS
 from accord.missions.replay import has_override, judge_of, replay, starts_by
-from accord.missions.workspace import resolve_workspace
 
 
 def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding]:
@@ -61,7 +59,7 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
                 is_last = event.event_id == next(reversed(added))
                 facts = _facts_of(mission, event, people, passed)
                 is_judged = event is handed_in and event.to_lane == "for_review" and not _is_of_other_tool(event)
-                facts = _with_readiness(mission, facts, start, slug, now) if is_judged else facts
+                facts = _with_readiness(mission, facts, start, slug) if is_judged else facts
                 reason = _refusal(event, facts) or (_doubt_about(mission, event) if is_last else "")
                 if slug and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
@@ -155,13 +153,12 @@ def _is_of_other_tool(event: StatusEvent) -> bool:
     return bool(event.model_extra)
 
 
-def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str, now: datetime) -> MoveFacts:
-    """Add what work lacks that was handed in: boxes that are open before and after the change, and its commits.
+def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str) -> MoveFacts:
+    """Add the boxes of handed-in work that are open before and after the change.
 
-    They may have been there in between, and a branch that cannot be read shows nothing.
+    They may have been ticked in between. Commits do not count, because a merge takes those of a branch along.
     """
-    request, branch, lacking = facts.request, "", ""
-    wp_id, is_described = request.wp_id, bool(request.review_ref or request.feedback)
+    wp_id = facts.request.wp_id
     if wp_id not in mission.files or wp_id not in mission.work_packages:
         return facts
     still_open = open_subtasks(mission, wp_id)
@@ -169,15 +166,7 @@ def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str, n
         old = _head_before(mission, start, slug, wp_id)
         before = {*(old.subtasks if old else ())} & _open_before(mission, start, slug)
         still_open = tuple(one for one in still_open if one in before)
-    with suppress(BrokenContract):
-        branch = resolve_workspace(mission, wp_id).branch_name or ""
-    if branch and not is_described:
-        heads = (mission.work_package(wp_id).head, _head_before(mission, start, slug, wp_id))
-        globs = [head.owned_files for head in heads if head]
-        owned = [*chain.from_iterable(globs)] if all(globs) else []  # without globs, all files are its own
-        own = own_commits_of(mission, wp_id, branch, git_of(mission, wp_id), now, owned=owned)
-        lacking = "" if own.error else commit_problem(mission, wp_id, branch, own)
-    return replace(facts, open_subtasks=still_open, evidence_problem=lacking)
+    return replace(facts, open_subtasks=still_open)
 
 
 @once_for_mission

@@ -18,7 +18,7 @@ from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.core.frozen import Frozen
 from accord.files.store import Storage, append_once, folder_lock
-from accord.missions.branches import MissionGit, OwnCommits, git_of, lane_problem_of, own_commits_of, taken_along
+from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
 from accord.missions.lifecycle import (
     ON_THE_WAY,
     REOPENED,
@@ -113,7 +113,9 @@ def move_facts(
     needs_merge = (is_code or begun) and request.target == "done" and source != "done"
     if needs_evidence and branch:
         own = own_commits_of(mission, request.wp_id, branch, git, now)
-        evidence_problem = own.error or commit_problem(mission, request.wp_id, branch, own)
+        where = " in its `owned_files`" if work_package.head.owned_files else ""
+        none = f"The branch {branch} has no own commit of {request.wp_id}{where} since it began."
+        evidence_problem = own.error or ("" if own.count else none)
     lost = lane_problem.text if lane_problem else ""
     unmerged = (workspace_problem or lost or git.merge_problem(begun)) if needs_merge else ""
     blocked = mission.blockers.get(request.wp_id, Blockers())
@@ -139,12 +141,6 @@ def open_subtasks(mission: Mission, wp_id: str) -> tuple[str, ...]:
     """Return the subtasks of a work package whose boxes in ``tasks.md`` are not ticked."""
     subtasks = mission.work_package(wp_id).head.subtasks
     return tuple(word for word in mission.open_boxes if word in subtasks)
-
-
-def commit_problem(mission: Mission, wp_id: str, branch: str, own: OwnCommits) -> str:
-    """Return that a work package has no own commit on the branch of its lane; empty where it has one."""
-    where = " in its `owned_files`" if mission.work_package(wp_id).head.owned_files else ""
-    return "" if own.count else f"The branch {branch} has no own commit of {wp_id}{where} since it began."
 
 
 def branch_of_work(mission: Mission, wp_id: str, git: MissionGit) -> tuple[str, str]:

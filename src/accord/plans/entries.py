@@ -20,7 +20,6 @@ from accord.plans.waits import (
     SLUG_WORDS,
     is_like,
     names_only,
-    references_behind,
     references_in,
     slug_of,
     waited_for,
@@ -243,7 +242,7 @@ def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -
     """Yield a field, or as notes what names neither a level nor one of the ``known`` tasks."""
     is_read = not value or is_nothing(value)
     if name == "needs" and not is_read and known is not None:
-        named = [_known_in(part, known, label) for part in value.split(",")]
+        named = [_known_in(part, known) for part in value.split(",")]
         if any(names for names, _ in named):
             yield "blockers", ", ".join(chain.from_iterable(names for names, _ in named))
         is_read = all(is_whole for _, is_whole in named)
@@ -257,9 +256,9 @@ def _as_field(name: str, label: str, value: str, known: frozenset[str] | None) -
         yield "notes", f"{label}{value}"
 
 
-def _known_in(text: str, known: frozenset[str], label: str) -> tuple[list[str], bool]:
+def _known_in(text: str, known: frozenset[str]) -> tuple[list[str], bool]:
     """Return the issues and tasks that a text names by ids like the known ones or first words; whether it is all."""
-    if not (found := references_behind(label, text)):
+    if not (found := references_in([text])):
         return ([text], True) if slug_of(text) in known else ([], False)
     names = [name for name in found if is_like(name, known)]
     return names, names == [*found] and names_only(text)

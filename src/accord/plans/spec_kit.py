@@ -17,14 +17,14 @@ from itertools import chain, groupby, pairwise
 from accord.core.findings import Finding
 from accord.plans.entries import ListEntry, entries_of, list_findings, stated_priority
 from accord.plans.models import FOLDERS, Source, SourceTask, paths_in, priority_in
-from accord.plans.waits import is_like, references_behind, references_in, waited_for
+from accord.plans.waits import is_like, references_in, waited_for
 from accord.text.outline import Section, code_of, sections, shown_text
 
 _TASK = re.compile(r"[*_`]*(T[0-9X]{3,6}[a-z]?)[*_`]*[:.]?\s+(.*)", re.DOTALL)
 _TAG = re.compile(r"\s*\[(P|(?:US|Story ?)\d+|[A-Z]{2,6}\d*)\](?=\s)")
 _PHASE = re.compile(r"Phase\s+(\d+|N)\b[^\w]*(.*)", re.IGNORECASE)
 _STORY = re.compile(r"\bUser Stor(?:y|ies)\s+(\d+)|\bUS(\d+)\b", re.IGNORECASE)
-_DEPENDS = re.compile(r"\(((?:[^()]*?\b)?)((depends? on|blocked by)|after|requires|needs)\b([^()]*)\)", re.IGNORECASE)
+_DEPENDS = re.compile(r"\(((?:[^()]*?\b)?)(?:(depends? on|blocked by)|after|requires|needs)\b([^()]*)\)", re.IGNORECASE)
 _NEGATED = re.compile(r"(?:\b(?:no|not|never|cannot)\b|n['\u2019]t\b)[^.,;]*\Z", re.IGNORECASE)
 _DOCUMENTS = frozenset(("spec.md", "plan.md", "tasks.md", "research.md", "data-model.md", "quickstart.md"))
 _LABELLED = re.compile(
@@ -149,7 +149,7 @@ def _without_needs(text: str, known: frozenset[str]) -> tuple[str, tuple[str, ..
     needs: list[str] = []
 
     def remove(hit: re.Match[str]) -> str:
-        names = [name for name in references_behind(hit[2], hit[4]) if hit[3] or is_like(name, known)]
+        names = [name for name in references_in([hit[3]]) if hit[2] or is_like(name, known)]
         if not names or _NEGATED.search(hit[1]):
             return hit[0]
         needs.extend(names)

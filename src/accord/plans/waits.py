@@ -57,21 +57,6 @@ def references_in(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(_REFERENCE.findall(_RANGE.sub(_range_ids, text)) for text in texts)))
 
 
-def references_behind(word: str, text: str) -> tuple[str, ...]:
-    """Return the ids and issues that a text names behind a word; behind "after", only at the end of a part.
-
-    "After T001 is planned" is a clause about another thing.
-    """
-    parts = re.split("[,;]", _RANGE.sub(_range_ids, text))
-    is_clause = "after" in word.casefold()
-    return references_in([part for part in parts if not (is_clause and _is_clause(part))])
-
-
-def _is_clause(text: str) -> bool:
-    ends = [hit.end() for hit in _REFERENCE.finditer(text)]
-    return bool(ends) and _NEXT_WORD.match(text, ends[-1]) is not None
-
-
 def is_like(name: str, known: frozenset[str]) -> bool:
     """Return whether a name is that of an issue, or has the letters of a known task's id."""
     return name.startswith("#") or name in known or name.rstrip(_DIGITS) in _letters_of(known)
