@@ -218,10 +218,6 @@ ASKED_AGAIN: dict[str, tuple[dict[str, Any] | None, str]] = {
         patch(awaitingHumanArtifact={**OTHER, "requestedAt": OLD_TIME}),
         "",
     ),
-    "another question that is older than the old time": (
-        patch(awaitingHumanArtifact={**OTHER, "requestedAt": "2025-11-02T10:00:00Z"}),
-        "",
-    ),
     "other options": (patch(awaitingHumanArtifact={"options": ["Comma", "Semicolon"]}), LATER),
     "the same at another time": (patch(awaitingHumanArtifact={"requestedAt": AT_NOON}), AT_NOON),
     "another question at its time": (patch(awaitingHumanArtifact={**OTHER, "requestedAt": AT_NOON}), AT_NOON),

@@ -289,11 +289,10 @@ def _with_new_question(
     extra = (new.model_extra or {}).keys() - (value_at(patch, rules.QUESTION) or {}).keys()
     asked = merged["metadata"]["awaitingHumanArtifact"].items()
     merged = _with_metadata(merged, awaitingHumanArtifact={key: value for key, value in asked if key not in extra})
-    before_at, at = exact_time(old.requested_at), exact_time(new.requested_at)
-    if before_at != at and not (before_at and at and at < before_at):
+    if exact_time(old.requested_at) != exact_time(new.requested_at):
         return merged, []
     place = (*rules.QUESTION, "requestedAt")
-    message, hint = "The new question is not later than the answered one.", "Write its own time, or leave it out."
+    message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
     found = [Finding("question-time", message, pointer(*place), hint=hint)] if value_at(patch, place) else []
     return _with_value(merged, place, author.at), found
 
