@@ -250,9 +250,12 @@ def test_an_answered_question_is_not_asked_again_and_a_new_one_has_its_own_time(
         ({"status": "complete"}, "A"),
     ],
 )
-def test_a_new_question_drops_what_was_added_to_the_answered_one(change: dict[str, Any], expected: str | None) -> None:
+@pytest.mark.parametrize("target", ["implementing", "awaiting_human"])
+def test_a_changed_question_drops_what_was_added_to_the_old_one(
+    change: dict[str, Any], expected: str | None, target: str
+) -> None:
     task = decide_move(task_in("implementing", **EVERYTHING), "awaiting_human", by("developer")).task
-    task = decide_move(task, "implementing", by("human"), patch(awaitingHumanArtifact={"answer": "A"})).task
+    task = decide_move(task, target, by("human"), patch(awaitingHumanArtifact={"answer": "A"})).task
     assert task["metadata"]["awaitingHumanArtifact"]["answer"] == "A"
     decided = decide_patch(task, patch(awaitingHumanArtifact=change), by("developer", LATER))
     assert decided.is_ok

@@ -280,16 +280,16 @@ def _author_findings(patch: Mapping[str, Any], artifacts: list[rules.FieldPath],
 def _with_new_question(
     task: Mapping[str, Any], merged: dict[str, Any], patch: Mapping[str, Any], author: Author
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """Give a question that replaces an answered one its own time and keys; find a patch that repeats the old time."""
+    """Drop the keys of a replaced question, such as its answer; if it was answered, its time, too, or find it."""
     before, after = (read_handoff(document).metadata for document in (task, merged))
     old, new = before.awaiting_human_artifact, after.awaiting_human_artifact
-    is_answered = runtime_of(task).get("answered") == question_digest(before) != question_digest(after)
-    if not (old and new and is_answered):
+    if not (old and new) or question_digest(before) == question_digest(after):
         return merged, []
     extra = (new.model_extra or {}).keys() - (value_at(patch, rules.QUESTION) or {}).keys()
     asked = merged["metadata"]["awaitingHumanArtifact"].items()
     merged = _with_metadata(merged, awaitingHumanArtifact={key: value for key, value in asked if key not in extra})
-    if exact_time(old.requested_at) != exact_time(new.requested_at):
+    is_answered = runtime_of(task).get("answered") == question_digest(before)
+    if not is_answered or exact_time(old.requested_at) != exact_time(new.requested_at):
         return merged, []
     place = (*rules.QUESTION, "requestedAt")
     message, hint = "The new question has the time of the answered one.", "Write its own, or leave it out."
