@@ -312,6 +312,11 @@ def test_texts_of_an_output_are_judged_by_its_rules() -> None:
         ({"retry_counts": {"T-001": {"FIX_TESTS": 3}}}, None),
         ({"retry_counts": {"T-001": {"FIX_TESTS": 4}}}, ("retry-budget", "/retry_counts/T-001/FIX_TESTS")),
         ({"tasks": {"T-001": "completed"}}, ("task-status-duplicated", "/tasks")),
+        ({"progress": {"T-001": "in_progress"}}, ("task-status-duplicated", "/progress")),
+        ({"taskStates": {"T-001": {"status": "completed"}}}, ("task-status-duplicated", "/taskStates")),
+        ({"T-001": {"status": "blocked"}}, ("task-status-duplicated", "/T-001")),
+        ({"tasks_completed": ["T-001"]}, ("task-status-duplicated", "/tasks_completed")),
+        ({"owners": {"T-001": "ann"}, "order": ["T-002", "T-001"], "progress": "half"}, None),
         ({"mode": "lean"}, ("mode-state", "/current_state")),
         (
             {

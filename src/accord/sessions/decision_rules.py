@@ -144,7 +144,9 @@ def _check_resolved(decision: UserDecision, session: str, place: str) -> Iterato
     answer = decision.answer if decision.status == "answered" else None
     if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
         folder = shlex.quote(f".agents-work/{session}")
-        hint = f"Ask again with `accord session ask {folder} --id {decision.decision_id} --question TEXT`."
+        again = f"Ask again with `accord session ask {folder} --id {decision.decision_id} --question TEXT`"
+        state = GATES[decision.decision_id]
+        hint = f"{again}, in {state}: `accord session advance {folder} --to {state} --role Orchestrator` leads there."
         yield Finding("gate-answer", f"The answer must {problem}.", f"{place}/answer", hint=hint)
 
 

@@ -28,6 +28,7 @@ from accord.sessions.models import (
     RiskFlag,
     SessionStatus,
     SessionTasks,
+    TaskStatus,
 )
 
 MOST_RETRIES = 3
@@ -45,6 +46,8 @@ STATES_OF_OTHER_MODE = {
 """The states that a session of each mode does not have."""
 
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
+_STATUS_WORDS = frozenset({"started", "progress", "implemented", "completed", "done", "blocked"})
+_TASK = re.compile(r"T-[0-9]{3,}")
 
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
@@ -229,9 +232,19 @@ def _records(status: SessionStatus) -> Iterator[Finding]:
         message = "A correction of the design was dispatched, but not recorded with its agent and time."
         hint = "Fill `last_correction_dispatch`, or set `correction_status` to queued."
         yield Finding("correction-record", message, "/gate_tracking/APPROVE_DESIGN", hint=hint)
-    for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
+    for key in sorted(key for key, value in (status.model_extra or {}).items() if _repeats_status(key, value)):
         message = "Only tasks.yaml records the status of tasks."
         yield Finding("task-status-duplicated", message, pointer(key), hint="Remove the key.")
+
+
+def _repeats_status(key: str, value: object) -> bool:
+    """Return whether a key of another tool maps tasks to a status, or lists those of the status in its name."""
+    if isinstance(value, dict):
+        tasks = [each for name, each in ((key, value), *value.items()) if _TASK.fullmatch(str(name))]
+        found = [each.get("status") if isinstance(each, dict) else each for each in tasks]
+        return key in _STATUS_KEYS or any(str(each).replace("_", "-") in get_args(TaskStatus) for each in found)
+    is_list = isinstance(value, list) and any(_TASK.fullmatch(str(each)) for each in value)
+    return key in _STATUS_KEYS or (is_list and bool(_STATUS_WORDS & {*key.casefold().split("_")}))
 
 
 def tasks_findings(tasks: SessionTasks) -> list[Finding]:
