@@ -514,25 +514,6 @@ def test_a_session_comes_to_a_fix_loop_only_with_a_count(
     assert codes() == ([] if is_decided else found)
 
 
-@pytest.mark.parametrize(
-    ("state", "context", "found"),
-    [
-        *(("IMPLEMENT_LOOP", context, []) for context in ("IMPLEMENT_LOOP", "INTEGRATE", "RELEASE")),
-        *(("IMPLEMENT_LOOP", context, ["session-altered"]) for context in ("INTAKE", "PLAN")),
-        ("INTEGRATE", "IMPLEMENT_LOOP", ["session-altered"]),
-    ],
-)
-def test_a_new_question_comes_up_in_a_state_that_the_session_was_in(
-    tmp_path: Path, state: str, context: str, found: list[str]
-) -> None:
-    folder = finished(tmp_path, state)
-    (folder / "outputs.jsonl").write_text(INTEGRATED)
-    codes = changes_of(folder)
-    asked = decision("UD-1", "answered", state_context=context)
-    by_hand(folder, current_state="RELEASE", user_decisions=[*SINGLE, asked])
-    assert codes() == found
-
-
 @pytest.mark.parametrize(("count", "found"), [(0, ["session-altered"]), (1, [])])
 def test_a_new_session_is_in_a_fix_loop_only_with_a_count(tmp_path: Path, count: int, found: list[str]) -> None:
     counts: Any = {"T-001": {"FIX_TESTS": count}}

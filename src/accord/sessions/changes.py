@@ -145,14 +145,8 @@ def _decision_findings(before: Session, old: SessionStatus, after: Session, now:
             did = "alters" if kept else "removes"
             message = f"This change {did} {decision.decision_id}, which was {decision.status}. {reason}"
             yield Finding("session-altered", message.strip(), place, hint=ALTERED)
-    state, target, is_reopened = working_state(old), working_state(now), now.reopened_at != old.reopened_at
     for i, kept in enumerate(now.user_decisions):
-        asked, context = old.decision(kept.decision_id), kept.state_context
-        is_known = asked is not None or kept.decision_id in GATES or is_reopened or "" in (state, target)
-        ends = () if is_known else ((state, context), (context, target))
-        if any(_refusal_of_way(before, after, *way) is not None for way in ends):
-            message = f"{kept.decision_id} came up in {context}, and the session was not there."
-            yield Finding("session-altered", message, pointer(STATUS_FILE, "user_decisions", i), hint=ALTERED)
+        asked = old.decision(kept.decision_id)
         if kept != asked:
             category = asked.category if asked and is_about_security(asked.category) else kept.category
             is_security = is_of_security(kept.question, category, after.outputs)
