@@ -8,17 +8,16 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import create_memory_object_stream, create_task_group
-from mcp import types
-from mcp.server import stdio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from accord import __version__
 from accord.core.errors import AccordError, BrokenContract
@@ -30,37 +29,8 @@ INSTRUCTIONS = (
     "You write a result to a file; accord checks it and applies it on GitHub after you have finished. Call `contract` "
     "first. End with `submit_result`{}: a result that breaks the contract is refused, with the reasons."
 )
-_TOKENS = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?:\.0+)?(?![\d.eE]))|"(?:[^"\\]|\\.)*"?|[][{}]')
+_TOKENS = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE]))|"(?:[^"\\]|\\.)*"?|[][{}]')
 """The tokens of a message that tell its own ``id`` from those inside of its parts."""
-
-
-def _as_whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_Id = Annotated[types.RequestId, BeforeValidator(_as_whole)]
-"""An id, which may be written as ``1.0``."""
-
-
-class _Request(types.JSONRPCRequest):
-    id: _Id
-
-
-class _Response(types.JSONRPCResponse):
-    id: _Id
-
-
-class _Error(JSONRPCError):
-    id: _Id | None
-
-
-class _Notification(types.JSONRPCNotification):
-    """A message without an id, so that no request passes for one."""
-
-    id: None = None
-
-
-_MESSAGES: Any = TypeAdapter(_Request | _Notification | _Response | _Error)
 
 
 class _Server(MCPServer[Any]):
@@ -94,9 +64,7 @@ class _Server(MCPServer[Any]):
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout. The library drops messages that it cannot read; those with an id get an answer."""
-        library: Any = stdio
-        library.types.jsonrpc_message_adapter = _MESSAGES  # its own takes a request with the id 1.0 as without one
-        async with stdio.stdio_server() as (given, answers), create_task_group() as tasks:
+        async with stdio_server() as (given, answers), create_task_group() as tasks:
             sender, requests = create_memory_object_stream[Any]()
 
             async def pass_on() -> None:
@@ -119,7 +87,7 @@ def refusal_of(error: ValidationError) -> JSONRPCError | None:
     for token in _TOKENS.finditer(line):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
         with suppress(ValueError):  # half a surrogate pair in the id, or too many digits
-            if depth == 1 and token[1] and str(name := _as_whole(json.loads(token[1]))).encode():
+            if depth == 1 and token[1] and str(name := json.loads(token[1])).encode():
                 message = f"The request cannot be read. {found[0]['msg']}."
                 return JSONRPCError(jsonrpc="2.0", id=name, error=ErrorData(code=PARSE_ERROR, message=message))
     return None
