@@ -24,7 +24,6 @@ MAX_FILES = 1_000
 MAX_TODOS = 500
 _MAX_NOTES = 20
 _COMMAND_CHARS = 2_000
-_OUTPUT_CHARS = 2_000
 _TEXT_CHARS = 1_000
 _NO_SANDBOX = "bwrap:"
 
@@ -47,7 +46,6 @@ class AgentCommand:
 
     command: str
     exit_code: int | None  # None if the CLI reports none
-    output: str = ""  # its tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ class TranscriptReader(ABC):
         self._command_count += 1
         self._failed_commands += is_failed
         self._unsandboxed += is_failed and output.startswith(_NO_SANDBOX)
-        self._commands.append(AgentCommand(command[:_COMMAND_CHARS], exit_code, output[-_OUTPUT_CHARS:]))
+        self._commands.append(AgentCommand(command[:_COMMAND_CHARS], exit_code))
 
     def add_files(self, files: Iterable[FileChange], *, is_failed: bool = False) -> None:
         """Add files that were changed, or could not be."""
