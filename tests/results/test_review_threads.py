@@ -233,6 +233,14 @@ def test_a_finding_in_other_words_at_the_same_place_keeps_its_thread(
     assert {at: one.comment_id for at, one in found.items()} == ({0: 1} if is_same else {})
 
 
+def test_a_finding_that_differs_in_a_word_of_what_and_in_its_fix_is_not_settled_by_a_person() -> None:
+    text = "What: the argument {} is not checked for negative values.\nWhy: {}\nFix: {}"
+    new = text.format("retries", "The loop never ends.", "Raise ValueError above.")
+    for is_settled in (False, True):
+        old = replace(thread(1, 3, text.format("timeout", "Sockets block.", "Use max.")), is_hidden=is_settled)
+        assert bool(match_threads([note(0, 3, new)], [old])) == (not is_settled)
+
+
 SHORT, LONG = REWORDINGS[0]
 
 

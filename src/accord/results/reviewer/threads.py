@@ -130,13 +130,13 @@ def _parts(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return words_of(text), words_of(what[1] if what else text)
 
 
-def similarity(text: str, other: str) -> float:
-    """Return the share of common words (Jaccard index) in What, or in all where one What has all words of the other."""
-    (all_words, what), (all_others, other_what) = _parts(text), _parts(other)
-    pairs = [(what, other_what)]  # two findings at one line may have the same Why and Fix
-    if what <= other_what or other_what <= what:
-        pairs.append((all_words, all_others))
-    return max(len(words & others) / (len(words | others) or 1) for words, others in pairs)
+def similarity(text: str, other: str, *, is_settled: bool = False) -> float:
+    """Return the share of common words (Jaccard index) in What; two findings at one line may have one Why and Fix."""
+    of_all, (what, other_what) = zip(_parts(text), _parts(other), strict=True)
+    shares = [len(words & others) / (len(words | others) or 1) for words, others in (of_all, (what, other_what))]
+    if what <= other_what or other_what <= what:  # words were only added or left out
+        return max(shares)
+    return min(shares) if is_settled else shares[1]  # another finding is not settled
 
 
 def without_repeats(notes: Sequence[Note]) -> tuple[Note, ...]:
@@ -332,7 +332,7 @@ def _reworded_pairs(notes: Iterable[Note], threads: Iterable[OwnThread]) -> Iter
         start = thread.line or 0
         for note, text in by_path.get(path, ()):
             if (note.line or 0) in (range(start, start + 1) if lines is None else lines):
-                shared = max(similarity(each, text) for each in thread.texts)
+                shared = max(similarity(each, text, is_settled=thread.is_settled) for each in thread.texts)
                 if shared >= LEAST_SHARED:
                     yield (-shared, thread.is_settled), note, thread
 
