@@ -102,7 +102,7 @@ def test_an_instance_is_checked() -> None:
 
 class Mirror(Frozen):
     number: int = json_field()
-    url: str = json_field("html_url")
+    url: str | None = json_field("html_url")
     branch: str = json_field("head.ref")
     author: str = json_field("user.login", empty="")
     blockers: int | None = json_field("summary.total", empty=None)
@@ -119,7 +119,7 @@ WHOLE = {"number": 1, "html_url": "u", "head": {"ref": "b"}}
         ({}, Mirror(1, "u", "b", "", None)),
         ({"user": None, "summary": {"total": None}, "labels": None}, Mirror(1, "u", "b", "", None)),
         ({"user": {"login": "ada"}, "summary": {"total": 0}}, Mirror(1, "u", "b", "ada", 0)),
-        ({"labels": ["x"], "note": "unread", "html_url": None}, Mirror(1, None, "b", "", None, ("x",))),  # type: ignore[arg-type]
+        ({"labels": ["x"], "note": "unread", "html_url": None}, Mirror(1, None, "b", "", None, ("x",))),
     ],
 )
 def test_fields_are_read_from_json_by_their_paths(more: dict[str, Any], expected: Mirror) -> None:

@@ -169,7 +169,6 @@ def _with_readiness(mission: Mission, facts: MoveFacts, start: str, slug: str) -
     return replace(facts, open_subtasks=still_open)
 
 
-@once_for_mission
 def _head_before(mission: Mission, start: str, slug: str, wp_id: str) -> Frontmatter | None:
     """Return the frontmatter of a work package at a commit; None where its file was not there, or was broken."""
     name = mission.files[wp_id].relative_to(mission.folder).as_posix()
