@@ -105,7 +105,6 @@ def test_the_same_work_gives_the_same_account_for_every_agent(agent: str) -> Non
     (command,) = account.commands
     assert "git status --short" in command.command
     assert command.exit_code == 0
-    assert "?? tests/" in command.output
     assert (account.warnings, account.errors) == ((), ())
 
 
