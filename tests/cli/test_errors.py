@@ -30,15 +30,24 @@ def fails(given):
 @command(FormatArguments)
 def broken(given):
     raise KeyError({HOSTILE!r} + "\\n::error::forged " + "x" * 260 + " " + {TOKEN!r})
+
+@command(FormatArguments)
+def wraps(given):
+    import signal
+
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except Exception as error:
+        raise ValueError("Unable to configure formatter") from error
 """
 
 
 @pytest.fixture
 def failing(accord: Accord) -> Accord:
-    """An accord with two more commands: one meets an error of the operating system, the other has a bug."""
+    """An accord with three more commands: an error of the operating system, a bug, and a signal that is wrapped."""
     accord.file("failing_commands.py", FAILING)
     accord.monkeypatch.syspath_prepend(str(accord.home))
-    for name in ("fails", "broken"):
+    for name in ("fails", "broken", "wraps"):
         accord.monkeypatch.setitem(COMMANDS, name, ("failing_commands", "Fail."))
     return accord
 
@@ -130,6 +139,11 @@ def test_an_error_after_the_document_adds_no_second_one(failing: Accord) -> None
     ended = failing("fails", "--late", "--format", "json")
     assert (ended.code, ended.document) == (3, {"ok": True})
     assert "No space left" in ended.err
+
+
+def test_a_signal_that_a_library_turns_into_its_own_error_is_an_interruption(failing: Accord) -> None:
+    ended = failing("wraps")
+    assert (ended.code, "interrupted by a signal" in ended.err, "Internal error" in ended.err) == (3, True, False)
 
 
 def test_an_internal_error_is_reported_as_one(failing: Accord) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -220,16 +221,19 @@ def _serve(
 
     record = partial(answer_question, root=root, clock=SystemClock()) if root is not None else None
     live = LiveBoard(read, one_line, pause, record)
-    with suppress(KeyboardInterrupt, Interrupted), open_listener(port) as listener:  # as the line below says
+    config = uvicorn.Config(
+        board_app(live), log_config=None, log_level="critical", access_log=False, ws="none", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    with open_listener(port) as listener:
+        for number in (signal.SIGINT, signal.SIGTERM):  # from here on they end it, as the line below says
+            signal.signal(number, server.handle_exit)
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
         announce(f"Board: {url}  (Ctrl-C ends it)")
         if opens:
             click.launch(url)
-        config = uvicorn.Config(
-            board_app(live), log_level="critical", access_log=False, ws="none", timeout_graceful_shutdown=1
-        )
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
         finally:
             live.stop()
 

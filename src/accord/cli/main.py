@@ -213,6 +213,8 @@ def to_accord_error(error: Exception) -> AccordError:
     """Return any error as one with a message, a hint and, by its class, an exit code."""
     if isinstance(error, AccordError):
         return error
+    if interrupted := _interruption_behind(error):
+        return interrupted
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         if isinstance(error, click.BadParameter) and (variable := variable_behind(context, error.param)):
@@ -226,6 +228,14 @@ def to_accord_error(error: Exception) -> AccordError:
             return WrongUsage(message, hint="Pass another path.")
         return Stopped(message, hint="Fix the problem and run the same command again.")
     return to_internal_error(error)
+
+
+def _interruption_behind(error: Exception) -> Interrupted | None:
+    """Return the signal that a library made into an error of its own, as `logging.config` does."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, Interrupted):
+        behind = behind.__context__
+    return behind
 
 
 def _words_of_group(context: click.Context, name: str) -> str:
