@@ -251,7 +251,7 @@ httpx.ReadTimeout httpx.PoolTimeout httpx.ConnectError httpx.RemoteProtocolError
 TimeoutError asyncio.exceptions.TimeoutError NetworkError
 ConnectionError ConnectionResetError aiohttp.client_exceptions.ServerDisconnectedError
 http.client.IncompleteRead http.client.RemoteDisconnected urllib3.exceptions.ProtocolError
-requests.exceptions.ChunkedEncodingError requests.exceptions.ConnectionError"""
+requests.exceptions.ChunkedEncodingError requests.exceptions.ConnectionError litellm.exceptions.Timeout"""
 OTHER_NAMES = """\
 ValueError tarfile.ReadError httpx.LocalProtocolError httpx.UnsupportedProtocol httpx.InvalidURL ReadTimeout
 window.setTimeout aiohttp.client_exceptions.ClientConnectorCertificateError BrokenPipeError
@@ -262,13 +262,23 @@ TRACEBACK = f'Traceback (most recent call last):\n  File "/a.py", line 3, in get
 
 @pytest.mark.parametrize("message", ["", ": [Errno 32] It broke"])
 def test_the_name_of_an_exception_tells_of_a_lost_connection_without_a_message(reader: Reader, message: str) -> None:
-    for before in ("", TRACEBACK):
+    for before in ("", TRACEBACK, "Error: ", "ERROR ", "##[error]", "Uncaught Error: ", "Error: Error: "):
         printed = {name: f"{before}{name}{message}\n".encode() for name in f"{NAMES} {OTHER_NAMES}".split()}
         on_stderr = {name: reader.failure("plain", b"", exit_code=1, stderr=text) for name, text in printed.items()}
         in_text = {name: reader.failure("plain", text, exit_code=1) for name, text in printed.items()}
         for found in (on_stderr, in_text):
             assert [name for name, one in found.items() if one.evidence.rule == "says-network"] == NAMES.split()
-    for line in ("TimeoutError is raised", "- TimeoutError", "I fixed the TimeoutError", "TimeoutError and OSError"):
+    for line in (
+        "TimeoutError is raised",
+        "- TimeoutError",
+        "I fixed the TimeoutError",
+        "TimeoutError and OSError",
+        "Error: TimeoutError is raised",
+        "It printed Error: TimeoutError: x",
+        "Error: `TimeoutError: x` is quoted",
+        '"Error: TimeoutError: x"',
+        "Error: the test raised TimeoutError: x",
+    ):
         assert reader.failure("plain", f"{line}\n".encode(), exit_code=1).category == "unknown"
 
 

@@ -219,13 +219,14 @@ _EXCEPTIONS = {
 """Ends of the names of exceptions in clients of providers, before ``Error`` or ``Exception``."""
 
 _LOST = (
-    r"^(?:(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?)?|Timeout|Network)(?:Error|Exception)"
-    r"|(?:http(?:x|core)?|requests|urllib3|aiohttp|openai|anthropic|google|asyncio)\.(?:\w{1,40}\.){0,4}"
+    r"^(?:(?i:error|fatal|uncaught):? ){0,3}"
+    r"(?:(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?)?|Timeout|Network)(?:Error|Exception)"
+    r"|(?:http(?:x|core)?|requests|urllib3|aiohttp|litellm|openai|anthropic|google|asyncio)\.(?:\w{1,40}\.){0,4}"
     r"(?:\w{0,40}?(?:Connect(?:ion(?:Reset|Refused|Aborted|Closed)?|or(?:DNS)?)?|Disconnected|Timeout|Network"
     r"|ChunkedEncoding|(?<!Local)Protocol|Read|Write|Close)Error|\w{0,40}?Timeout|IncompleteRead|RemoteDisconnected)"
     r")(?=:|$)"
 )
-"""Names of exceptions for a lost connection, as programs print them: with or without a message.
+"""Names of exceptions for a lost connection, as programs print them: with or without a level and a message.
 
 A name without a module is that of a language. A longer one has a module of a client of HTTP or of providers.
 """
