@@ -431,6 +431,8 @@ ADVANCE = "session advance DIR --to %s --role Orchestrator"
 WORK, GATE, RED = "IMPLEMENT_LOOP", "APPROVE_DESIGN", "CI that is not red"
 REVIEWS = outputs(("Reviewer", "OK"), ("QA", "OK")) + outputs(("Reviewer", "OK"), task="T-002")
 RECORDED = outputs(("Docs", OK), task="meta")
+NO_QA = outputs(("Reviewer", "OK")) + outputs(("Reviewer", "OK"), task="T-002")
+TAKE_QA = "dispatch DIR T-001 --role QA --take OUTPUT.json"
 REPEATED = outputs(("QA", "OK")).replace('"OK"', '"FAIL", "status": "OK"')
 ENTRY = "outputs.jsonl: The line is not an entry of this file: /status"
 NOT_READ = [f'{ENTRY} The key "status" is written twice in one object, so one value would be lost. Keep one.']
@@ -479,6 +481,7 @@ MOVES: list[tuple[str, dict[str, Any], str, list[str], str]] = [
         [UNREVIEWED],
         "session task DIR T-001 --to implemented --role Orch",
     ),
+    (WORK, full(GATES, done(), NO_QA), "INTEGRATE", ["reviews: T-001 (QA)", *LAST], TAKE_QA),
     (WORK, full(SINGLE, done(), ALL_REVIEWED + REPEATED), "INTEGRATE", NOT_READ, "session show DIR"),
     ("INTEGRATE", full(SINGLE, done(), RECORDED), "RELEASE", [UNREVIEWED, BUILT], ADVANCE % WORK),
     ("INTEGRATE", full(SINGLE, done(), ALL_REVIEWED), "RELEASE", [BUILT], "dispatch DIR meta --role Integrator --into"),

@@ -31,6 +31,7 @@ from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import FILES, Part, Session, read_session, status_value
 from accord.sessions.folder_rules import check_session
 from accord.sessions.models import AgentOutput
+from accord.sessions.next_moves import first_step
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
 from accord.sessions.questions import UserQuestion, next_step
@@ -352,6 +353,7 @@ def test_a_review_that_was_interrupted_is_named_and_taken_again(tmp_path: Path) 
         act("completion", folder, FaultyDisk(fails("append", errno.ENOSPC)))
     with pytest.raises(BrokenContract, match=r"T-001 \(QA\)\. Repeat `accord dispatch --take` where it was"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")
+    assert first_step(read_session(folder)).command.endswith(" T-001 --role QA --take OUTPUT.json")
     act("completion", folder, FaultyDisk())
     assert not read_session(folder).record.unreviewed
 

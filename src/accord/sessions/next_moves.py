@@ -274,7 +274,7 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     if not is_open or status_of(session).current_state in INTEGRATION:
         return _way(session, "IMPLEMENT_LOOP") if is_open else None
     if task.status == "completed":
-        return _task_command(session, task.id, "implemented")
+        return _missed_step(session, task)
     if task.status != "implemented" and session.waits_for(task):
         return None
     if task.status == "in-progress":
@@ -282,6 +282,14 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
     if task.status != "implemented":
         return _dispatch(session, task.id, "Coder")
     return next(_review_steps(session, task), _task_command(session, task.id, "completed"))
+
+
+def _missed_step(session: Session, task: SessionTask) -> ProposedStep:
+    """Return the step for a completed task without a review: to take it again after an interruption, or to go back."""
+    step = next(_review_steps(session, task), None) if session.record.interrupted_review(task.id) else None
+    if step and step.role:
+        return taking_step(session, step.task, step.role)
+    return _task_command(session, task.id, "implemented")
 
 
 def _review_steps(session: Session, task: SessionTask) -> Iterator[ProposedStep | None]:

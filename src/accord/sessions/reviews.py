@@ -144,6 +144,15 @@ class ReviewRecord:
         """
         return self.open_gates(task_id) if self.last and task_id in self._completed else ()
 
+    def interrupted_review(self, task_id: str) -> str:
+        """Return the review that completed a task, but is not recorded; empty where that cannot be.
+
+        An OK completes a task only where no other review is missing.
+        """
+        gates = self.missed_gates(task_id)
+        is_one = len(gates) == 1 and gates[0] in REVIEWS and gates[0] not in self.results[task_id]
+        return gates[0] if is_one else ""
+
     @property
     def held_agents(self) -> dict[str, str]:
         """The agents whose last output on ``meta`` is not OK and was not waived, with its result."""
