@@ -60,7 +60,11 @@ def test_a_source_is_applied_once_and_knows_its_issues(
     before = {path: path.read_text().splitlines() for path in tmp_path.rglob("*") if path.suffix in (".md", ".yaml")}
     shown = accord("plan", "from", source, "--write-back", "--dry-run")
     assert all(path.read_text().splitlines() == lines for path, lines in before.items())
+    left = {path: path.with_name(f".{path.name}.0123456789abcdef") for path in before}  # by a writer that was killed
+    for path in left.values():
+        path.touch()
     written = accord("plan", "from", source, "--write-back")
+    assert not any(left[path].exists() for path, lines in before.items() if path.read_text().splitlines() != lines)
     assert f"{len(first['items'])} lines" in shown.err or "1 line " in shown.err
     numbers = {f"{name}#{item['id']}" for name, item in first["items"].items()}
     assert {item["tempID"] for item in written.document["create"]} == numbers

@@ -22,7 +22,6 @@ from accord.files.store import (
     can_be_written,
     change_file,
     folder_lock,
-    sweep,
     write_checked,
     write_whole,
 )
@@ -208,11 +207,13 @@ def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_
 
 
 def test_files_of_killed_writers_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    long = "n" * 150
     keeps = [".status.json.lock", ".other.json.0123456789abcdef", "status.json", ".status.json.0123456789ABCDEF"]
-    for name in [*keeps, ".status.json.0123456789abcdef"]:
+    for name in [*keeps, ".status.json.0123456789abcdef", f".{long[:100]}.0123456789abcdef"]:
         (tmp_path / name).write_text("")
-    sweep(tmp_path, frozenset({"status.json"}))
-    assert sorted(os.listdir(tmp_path)) == sorted(keeps)
+    (tmp_path / ".status.json.fedcba9876543210").mkdir()
+    with folder_lock(tmp_path, storage(), "status.json", long):
+        assert sorted(os.listdir(tmp_path)) == sorted([*keeps, ".status.json.fedcba9876543210"])
 
 
 def test_the_faulty_disk_fails_at_every_kind_of_call() -> None:

@@ -169,6 +169,7 @@ def test_a_killed_writer_leaves_the_old_or_new_file_and_the_same_again_ends_the_
     for _ in range(2):
         change_file(path, lambda task: decide_patch(task, once, by("reviewer")), SystemClock(), writes=True)
     assert written(path)["metadata"]["reviewArtifact"]["changeSummary"] == ["One"]
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_writer_does_not_wait_for_ever_and_a_reader_not_at_all(path: Path, caplog: pytest.LogCaptureFixture) -> None:

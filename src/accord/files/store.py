@@ -26,6 +26,7 @@ PAUSES = (0.1, 0.2, 0.4)
 """Seconds between tries."""
 
 TRIES = len(PAUSES) + 1
+_BESIDE_CHARS = 100  # of a file's name, in that of the file beside it
 _LOCK_POLL_SECONDS = 0.01
 _SILENCE_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
@@ -185,8 +186,9 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 
 
 @contextmanager
-def folder_lock(folder: Path, storage: Storage) -> Iterator[tuple[int, ...]]:
+def folder_lock(folder: Path, storage: Storage, *names: str) -> Iterator[tuple[int, ...]]:
     """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock.
+    Files that killed writers left beside the named ones are removed: all others that write these hold the lock, too.
 
     Yields the file descriptors of the lock. A program that inherits them holds the lock, too, until it ends.
     """
@@ -215,17 +217,18 @@ def folder_lock(folder: Path, storage: Storage) -> Iterator[tuple[int, ...]]:
                 seconds, why = _PATIENCE_SECONDS - waited, f"another process is writing in {str(folder)!r}"
                 logging.getLogger(__name__).warning("waiting, for %.0f seconds at most: %s", seconds, why)
             storage.clock.sleep(_LOCK_POLL_SECONDS)
+        _sweep(folder, {name[:_BESIDE_CHARS] for name in names})
         yield (handle,)
     finally:
         os.close(handle)
 
 
-def sweep(folder: Path, names: frozenset[str]) -> None:
-    """Remove what killed writers of these files left beside them. Only for who holds the folder's lock."""
-    for path in folder.iterdir():
+def _sweep(folder: Path, names: set[str]) -> None:
+    for path in folder.iterdir() if names else ():
         match = re.fullmatch(r"\.(.+)\.[0-9a-f]{16}", path.name)
         if match and match.group(1) in names:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
 
 
 def can_be_written(path: Path) -> bool:
@@ -249,7 +252,7 @@ def can_be_written(path: Path) -> bool:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}")
+    return path.with_name(f".{path.name[:_BESIDE_CHARS]}.{os.urandom(8).hex()}")
 
 
 def is_cut_off(line: bytes) -> bool:

@@ -67,7 +67,7 @@ def change_file(
     path = file_behind(path) if writes else path
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
-    with folder_lock(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
+    with folder_lock(path.parent, Storage(clock), path.name) if writes and path.parent.is_dir() else nullcontext():
         try:
             with path.open("rb") as file:
                 document = read_object(file.read(MAX_BYTES + 1))

@@ -132,7 +132,7 @@ def _new_lines(name: str, before: bytes, after: bytes) -> list[str]:
 
 
 def _write(target: Path, change: Callable[[bytes], bytes], storage: Storage) -> None:
-    with folder_lock(target.parent, storage):
+    with folder_lock(target.parent, storage, target.name):
         change_file(target, change, storage)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from accord.core.clock import Clock, attempts, timestamp
 from accord.core.errors import Stopped, WrongUsage
 from accord.core.findings import Finding
-from accord.files.store import DISK, PAUSES, Disk, NotWritten, Storage, append_once, folder_lock, sweep, write_checked
+from accord.files.store import DISK, PAUSES, Disk, NotWritten, Storage, append_once, folder_lock, write_checked
 from accord.sessions.folder import FILES, STATUS_FILE, Part, Session, read_session, status_of
 from accord.sessions.models import SessionStatus
 from accord.sessions.plan import (
@@ -108,6 +108,5 @@ class SessionWriter:
     def _lock(self) -> Iterator[None]:
         if not self.folder.is_dir():
             raise WrongUsage(f"`{self.folder}` is not a directory.", hint="Name a session below .agents-work.")
-        with folder_lock(self.folder, self._storage):
-            sweep(self.folder, frozenset(FILES))
+        with folder_lock(self.folder, self._storage, *FILES):
             yield
