@@ -9,7 +9,6 @@ import pytest
 from support.act import Bench
 from support.agent_calls import Call, Calls, make_calls, message_of, once
 from support.model_server import messages, serving_models
-from support.rotation import NIGHTLY
 
 from accord_sandbox.show import document
 
@@ -66,7 +65,7 @@ def branch_of(canary: Path) -> str:
     return f"it$(touch${{IFS}}{canary})`touch${{IFS}}{canary}`';touch${{IFS}}{canary};'\"&touch${{IFS}}{canary}&\""
 
 
-def calls_of(canary: Path) -> dict[str, Call]:
+def calls_of(canary: Path, *, has_matrix: bool) -> dict[str, Call]:
     given = "${{ github.event.inputs.text }}"
     registry = json.dumps({"agents": {"scripted": {"command": ["touch", str(canary)]}}})
     every = {**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}
@@ -77,7 +76,7 @@ def calls_of(canary: Path) -> dict[str, Call]:
         "rewritten": Call(files={".github/agents/registry.yml": registry, "prompts/rewritten.md": "works\n"}),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
     }
-    return {name: call for name, call in every_call.items() if NIGHTLY or name in BY_DAY}
+    return {name: call for name, call in every_call.items() if has_matrix or name in BY_DAY}
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +85,10 @@ def canary(bench: Bench) -> Path:
 
 
 @pytest.fixture(scope="module")
-def calls(bench: Bench, canary: Path) -> Calls:
+def calls(request: pytest.FixtureRequest, bench: Bench, canary: Path) -> Calls:
     folder = canary.parent
+    ours = [item for item in request.session.items if item.path == request.path]
+    has_matrix = any(item.get_closest_marker("matrix") for item in ours)
 
     def make() -> None:
         with serving_models() as models:
@@ -95,7 +96,7 @@ def calls(bench: Bench, canary: Path) -> Calls:
             make_calls(
                 bench,
                 folder,
-                calls_of(canary),
+                calls_of(canary, has_matrix=has_matrix),
                 files={".github/agents/hostile.json": json.dumps(texts(canary))},
                 inputs={"text": "\n".join(texts(canary))},
                 secrets=SECRETS,
