@@ -188,6 +188,7 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 @contextmanager
 def folder_lock(folder: Path, storage: Storage, *names: str) -> Iterator[tuple[int, ...]]:
     """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock.
+
     Files that killed writers left beside the named ones are removed: all others that write these hold the lock, too.
 
     Yields the file descriptors of the lock. A program that inherits them holds the lock, too, until it ends.
