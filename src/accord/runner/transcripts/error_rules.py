@@ -122,7 +122,7 @@ _TEXTS = {
     "context": "maximum context length|ran out of * in the model's context window|context low|request too large"
     "|request exceeds the maximum size",
     "output": "reason: max_output_tokens|output token maximum",
-    "refusal": "unable to respond to this request",
+    "refusal": "reason: content_filter|unable to respond to this request",
     "settings": "ENOENT|no such file or directory|sh: *not found|exec format error"
     "|cannot find module '/|invalid value * for|requires --|invalid auth method|error loading config"
     "|failed to reload config|yaml: line|error in *settings.json|TOML parse error|--json-schema is not valid JSON"
@@ -176,7 +176,8 @@ _FORMS = {
     "context": "prompt|input|conversation|context (?:length|window|limit)|(?:input )?tokens?|input token count"
     " ~ too long|exceeds?(?: limit)?|exceeded",
     "refusal": "content|prompt|response|output|request"
-    " ~ flagged|filtered|blocked by content filter\\w*(?: policy)?|usage policy|safety (?:settings|filters?)",
+    " ~ flagged|filtered|blocked by content filter\\w*(?: policy)?|usage policy|safety (?:settings|filters?)"
+    "|blocked due to(?: [\\w/-]{1,40}){1,3} (?:filters?|settings)",
     "settings": "arguments?|inputs?|option|flag|(?:sub)?command|script|config(?:uration)?(?: file)?|settings file|URL"
     "|MCP server|model provider|remote (?:branch|ref)|repository|manifest|distribution|version|package|reference format"
     f" ~ {_UNKNOWN_WORDS}|no such|not an?|malformed|missing|not (?:provided|supplied)|no matching"
