@@ -235,8 +235,6 @@ def test_an_agent_changes_a_file_uses_every_tool_and_submits_its_result_after_on
     item = {"id": 7, "title": "Say hello", "status": "ready", "body": task_body(in_scope="- src/hello.py")}
     items = bench.top / "work-items.json"
     items.write_text(json.dumps({"items": [item], "left_out": 0}))
-    blocker = {"type": "spec-ambiguity", "description": "?", "recommendation": "1", "impact": "All."}
-    options = [{"choice": choice, "trade_off": "Time."} for choice in ("One.", "Two.")]
     tools: list[tuple[str, dict[str, Any], str]] = [
         ("contract", {}, "reviewer-result"),
         ("list_work_items", {}, "Say hello"),
@@ -245,7 +243,6 @@ def test_an_agent_changes_a_file_uses_every_tool_and_submits_its_result_after_on
         ("diff_lines", {}, "The job named no base"),
         ("check_result", {"result": broken}, "needs-changes-without-finding"),
         ("submit_result", {"result": broken}, "Nothing was written"),
-        ("report_blocked", {"blocker": {**blocker, "options": options}}, "Nothing was written"),
         ("submit_result", {"result": whole}, "written"),
     ]
     answers = [Calls(MCP_NAMES[name] + tool, inputs, MCP_NAMESPACES.get(name, "")) for tool, inputs, _ in tools]
