@@ -702,6 +702,11 @@ def _all(*changes: Any) -> Any:
     return lambda lines: reduce(lambda made, change: change(made), changes, lines)
 
 
+def _above(change: Any) -> Any:
+    """Put the line of a change above the last one, as a merge of both sides may leave it."""
+    return lambda lines: [*lines[:-1], change(lines)[-1], lines[-1]]
+
+
 _IN_REVIEW = _added("for_review", "in_review")
 LATER, LAST, FUTURE = ((NOW + timedelta(hours=hours)).isoformat() for hours in (9, 10, 72))
 ALTERED, ILLEGAL = ["log-altered"], ["event-illegal"]
@@ -720,6 +725,8 @@ CHANGES_OF_A_LOG = {
     "another actor": (_forged(1, actor="rev"), ALTERED),
     "a dropped line": (lambda lines: lines[:-1], ALTERED),
     "no log": (lambda lines: [], ALTERED),
+    "a review above an old line": (_above(_IN_REVIEW), []),
+    "a line that no move writes above old lines": (_above(_added("for_review", "done")), ILLEGAL),
     "no edge": (_added("for_review", "done"), ILLEGAL),
     "the status in the file before the log": (_added("for_review", "in_review", wp_id="WP04"), []),
     "work package without a file": (_added("planned", "claimed", wp_id="WP09"), ILLEGAL),
@@ -841,6 +848,30 @@ def test_a_change_adds_only_lines_to_a_log_that_moves_write(project: Project) ->
     project.folder.rename(project.folder.with_name("100-renamed"))
     renamed = check_missions(project.root, ["100-renamed"], "main", None, NOW + timedelta(days=9)).files
     assert [one.code for one in renamed["kitty-specs/100-renamed/status.events.jsonl"]] == []
+
+
+def test_a_merge_that_keeps_the_lines_of_both_sides_passes_and_work_goes_on(project: Project) -> None:
+    for wp_id in ("WP01", "WP02"):
+        project.work_package(wp_id, "planning_artifact")
+    project.move("WP01", "in_progress")
+    project.repository()
+    project.write("../../.git/info/attributes", "*.jsonl merge=union\n")
+    project.git("switch", "--quiet", "--create", "feature")
+    project.move("WP01", "for_review")
+    project.git("commit", "--quiet", "--all", "--message", "ours")
+    project.git("switch", "--quiet", "main")
+    project.move("WP02", "in_progress")
+    project.git("commit", "--quiet", "--all", "--message", "theirs")
+    theirs = log_path(project.folder).read_bytes()
+    project.git("switch", "--quiet", "feature")
+    project.git("merge", "--quiet", "--no-edit", "main")
+    assert not log_path(project.folder).read_bytes().startswith(theirs), "our line is above theirs"
+    assert error_codes(project, "main") == []
+    project.move("WP01", "approved", "rev")
+    assert error_codes(project, "main") == []
+    project.git("checkout", "--quiet", "main", "--", "kitty-specs")
+    project.git("commit", "--quiet", "--message", "only theirs")
+    assert (error_codes(project, "main"), error_codes(project, "HEAD~2")) == ([], ALTERED)
 
 
 FLIPPED = "---\nwork_package_id: WP01\nexecution_mode: planning_artifact\n---\n"

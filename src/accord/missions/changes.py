@@ -44,8 +44,8 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
     old = read_log(before)
     names = {"", mission.slug, *(event.mission_slug for event in old.events)}  # a mission may be renamed
     kept = before[: before.rfind(b"\n") + 1] if old.torn_at else before  # the next move removes what a crash cut off
-    if start and not (path.read_bytes() if path.is_file() else b"").startswith(kept):
-        message = f"This change removes or alters lines of {FILE}, which may only grow."
+    if start and not _has_lines_of(kept, path.read_bytes() if path.is_file() else b""):
+        message = f"This change removes, alters or reorders lines of {FILE}, which may only grow."
         yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
     yield from _lost_files(mission, f"{start}:./{SPECS}/{slug}/tasks" if slug else "")
     illegal, passed = [], cache(partial(_starts_of, mission))
@@ -74,6 +74,12 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
         more = f" It is one of {len(illegal)} such lines." if len(illegal) > 1 else ""
         hint = "Look whether the status is right. If not, use `accord mission move`."
         yield replace(warning("event-illegal", f"No move writes this line. {reason}{more}", hint=hint), line=line)
+
+
+def _has_lines_of(before: bytes, after: bytes) -> bool:
+    """Tell whether a log has all lines of an older one in their order; a merge may put those of one side in between."""
+    rest = iter(after.split(b"\n"))
+    return all(line in rest for line in before.split(b"\n") if line)
 
 
 def file_before(root: Path, start: str, slug: str, name: str) -> bytes:
