@@ -16,8 +16,6 @@ from support.commands import Accord
 from support.runner_workflows import RUNNER, edited
 from support.stage import Stage, staged
 
-from accord.core.errors import Interrupted
-from accord.doctor.checks import doctor_checks
 from accord.git.program import Git
 from accord.workflows.zizmor import find_zizmor
 
@@ -335,13 +333,3 @@ def test_doctor_gives_up_after_the_first_request_that_gets_no_answer(
     assert "): labels on GitHub, token, pull requests, job permissions, agent secrets, logins, br" in ended.out
     assert "with `--offline`" in ended.out
     assert (offline.code, "GitHub (--offline): labels on GitHub, token" in offline.out) == (0, True)
-
-
-def test_a_person_can_stop_doctor_while_github_does_not_answer(repository: Path) -> None:
-    """The signal ends the command, and is not taken for one more setting that cannot be read."""
-
-    def interrupt() -> Any:
-        raise Interrupted("The process was interrupted by a signal.")
-
-    with pytest.raises(Interrupted):
-        doctor_checks(repository, "", interrupt)

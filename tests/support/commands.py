@@ -67,13 +67,15 @@ class Accord:
     def __call__(self, *arguments: object) -> Ended:
         from accord.cli.main import main
 
-        terminator, threshold = signal.getsignal(signal.SIGTERM), gc.get_threshold()
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        threshold = gc.get_threshold()
         self.capsys.readouterr()
         try:
             with pytest.raises(SystemExit) as ended:
                 main([str(argument) for argument in arguments])
         finally:
-            signal.signal(signal.SIGTERM, terminator)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
             gc.set_threshold(*threshold)
         captured = self.capsys.readouterr()
         return Ended(int(ended.value.code or 0), captured.out, captured.err)

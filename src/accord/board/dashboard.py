@@ -10,7 +10,7 @@ from functools import partial
 from accord.board.facts import read_repository
 from accord.board.models import HEADINGS, WITH_COMMAND, Address, Entry, Overview, join_overviews
 from accord.board.work import overview_of_work
-from accord.core.errors import AccordError, BrokenContract
+from accord.core.errors import BrokenContract, Problem
 from accord.core.findings import warning
 from accord.engine.operations import ApplyOptions, OperationLog, skipped_if
 from accord.engine.receipts import Receipt, report_errors
@@ -54,7 +54,7 @@ def show_dashboard(
 ) -> tuple[Receipt, Overview | None]:
     """Write the overview into the dashboard's issue; also return it, None where it cannot be read.
 
-    Raises no AccordError: the receipt has it. The issue is written only where it changes.
+    Raises no Problem: the receipt has it. The issue is written only where it changes.
     """
     receipt = Receipt("board", options.repository, "")
     overview = None
@@ -184,7 +184,7 @@ def _write(
     found = skipped_if(issue is not None and (issue.body.replace("\r\n", "\n") == body or not issue.is_open))
     key, number = (f"#{issue.number}", issue.number) if issue else ("new", 0)
     log = OperationLog(options.is_dry_run)
-    error: AccordError | None = None
+    error: Problem | None = None
 
     def find() -> Issue | None:
         return next((issue for issue in github.issues(state="open") if is_dashboard(issue, identity)), None)
@@ -202,7 +202,7 @@ def _write(
             withdraw = partial(github.change_issue, made.number, withdrawn)
             log.write("withdraw-board", f"#{made.number}", withdraw, number=made.number)
             error = other_identity(made.author)
-    except AccordError as problem:
+    except Problem as problem:
         error = problem
     receipt.end(log.entries, error, is_dry_run=options.is_dry_run)
 

@@ -126,8 +126,6 @@ def _watch(read: Callable[[], BoardSnapshot], pause: Callable[[], float], limit:
             try:
                 lines = status_lines(read().overview, limit, datetime.now(UTC), shutil.get_terminal_size().columns)
                 problem = ""
-            except Interrupted:
-                raise
             except AccordError as error:
                 problem = click.style(one_line(f"{error.message} {error.hint}"), fg="red")
             click.echo(CLEAR_SCREEN + "\n".join([*lines, *filter(None, [problem])]))

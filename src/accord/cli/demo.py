@@ -16,7 +16,7 @@ from accord.cli.output import Progress, print_wait
 from accord.cli.receipts import print_receipt
 from accord.cli.sources import sandbox_server
 from accord.core.clock import SystemClock
-from accord.core.errors import Stopped
+from accord.core.errors import Interrupted
 from accord.engine.operations import ApplyOptions
 from accord.engine.receipts import Receipt
 from accord.git.branches import Remote
@@ -63,7 +63,7 @@ def demo(given: _DemoArguments) -> None:
         click.echo(f"Work items:    {server.url}/{server.repository}/issues")
         if not given.no_stay and sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
-            with suppress(KeyboardInterrupt, Stopped):
+            with suppress(KeyboardInterrupt, Interrupted):
                 threading.Event().wait()
             click.echo("")
 
@@ -84,6 +84,8 @@ def show_all(server: RunningSandbox, name: str) -> str:
         if receipt.exit_code:
             raise click.exceptions.Exit(receipt.exit_code)
         again = apply_result(github, result, options)
+        if again.error:
+            raise again.error
         click.echo(f"and again: {again.outcome} ({again.reads} reads, {again.writes} writes)\n")
         return receipt
 

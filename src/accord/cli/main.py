@@ -9,7 +9,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from accord import __version__
 from accord.cli.options import FlagOption, Group
 from accord.cli.output import Printed, guard_streams, next_lines, one_line, print_json, write_error
 from accord.core.environment import is_in_actions, wants_color
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Interrupted, Problem, Stopped, WrongUsage
 from accord.core.suggest import correct_spelling, did_you_mean
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -165,8 +165,6 @@ def accord() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line: the only place that turns errors into messages and an exit code."""
     guard_streams()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
     if is_in_actions(os.environ):
         from accord.runner.confine import forbid_reading  # imported here: it takes as long as a small command
 
@@ -175,6 +173,7 @@ def main(args: list[str] | None = None) -> None:
     printed, args = Printed(), sys.argv[1:] if args is None else args
     settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}
     settings["color"] = wants_color(os.environ)
+    _set_handler(_stop)
     try:
         code = int(accord.main(args=args, prog_name="accord", **settings) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -182,9 +181,9 @@ def main(args: list[str] | None = None) -> None:
         code = error.exit_code
     except click.Abort:
         code = Stopped.exit_code
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         with click.Context(accord, obj=printed):
-            code = _report_error(to_accord_error(error), args, printed)
+            code = _report_error(to_problem(error), args, printed)
     finally:
         if debug := sys.modules.get("accord.cli.debug"):
             debug.stop_log()
@@ -205,16 +204,19 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
     return code or (Stopped.exit_code if failures else 0)
 
 
+def _set_handler(handler: Callable[[int, FrameType | None], NoReturn] | signal.Handlers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+
+
 def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:
     raise Interrupted("The process was interrupted by a signal.", hint="Run the same command again to continue.")
 
 
-def to_accord_error(error: Exception) -> AccordError:
+def to_problem(error: BaseException) -> Problem:
     """Return any error as one with a message, a hint and, by its class, an exit code."""
-    if isinstance(error, AccordError):
+    if isinstance(error, Problem):
         return error
-    if interrupted := _interruption_behind(error):
-        return interrupted
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         if isinstance(error, click.BadParameter) and (variable := variable_behind(context, error.param)):
@@ -230,14 +232,6 @@ def to_accord_error(error: Exception) -> AccordError:
     return to_internal_error(error)
 
 
-def _interruption_behind(error: Exception) -> Interrupted | None:
-    """Return the signal that a library made into an error of its own, as `logging.config` does."""
-    behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, Interrupted):
-        behind = behind.__context__
-    return behind
-
-
 def _words_of_group(context: click.Context, name: str) -> str:
     """Return how an option of the group of a command is written; empty for another, or one that is not passed on."""
     group = context.parent
@@ -250,8 +244,9 @@ def _words_of_group(context: click.Context, name: str) -> str:
 _OUTCOMES = {1: "rejected", 3: "stopped", 4: "refused"}
 
 
-def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
+def _report_error(error: Problem, args: list[str], printed: Printed) -> int:
     """Report how a command ended on stderr, to the runner and as JSON where wanted; return the exit code."""
+    _set_handler(signal.SIG_IGN)  # Ctrl-C often comes twice, and the report is to be whole
     head = click.style("accord:", bold=True)
     click.echo(f"{head} {one_line(error.message)}", err=True, color=wants_color(os.environ))
     if error.hint:
@@ -290,7 +285,7 @@ _MOST_CHARS = 300
 _PACKAGE = Path(__file__).parents[1]
 
 
-def to_internal_error(error: Exception) -> Stopped:
+def to_internal_error(error: BaseException) -> Stopped:
     """Return a redacted, cut error that reports a bug in accord. Prints the traceback with ``--debug``."""
     import traceback
 

@@ -25,7 +25,7 @@ from accord.text.redaction import Redactor, redact_json, redactor_for
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from accord.core.errors import AccordError
+    from accord.core.errors import Problem
     from accord.engine.operations import LedgerEntry
     from accord.kit.many import ManyResult
     from accord.plans.links import LinkedDocument
@@ -183,7 +183,7 @@ def aligned_lines(rows: Iterable[Sequence[str]], *, has_numbers: bool = False) -
     return lines
 
 
-def error_lines(error: AccordError) -> str:
+def error_lines(error: Problem) -> str:
     """Return an error and its hint, each on a line."""
     return f"{one_line(error.message)}\n  {one_line(error.hint)}"
 

@@ -19,7 +19,7 @@ import click
 from accord.cli.output import one_line, redactor
 from accord.cli.step import redact, warn
 from accord.core.clock import SystemClock, time_of
-from accord.core.errors import AccordError, BrokenContract, Interrupted
+from accord.core.errors import AccordError, BrokenContract
 from accord.core.numbers import issue_number
 from accord.files.store import write_whole
 from accord.github.models import EmptyRepository, Forbidden, NotThere
@@ -75,8 +75,6 @@ def leave_record(build: Callable[[], PublicRecord], connection: Connection | Non
     except (Forbidden, NotThere) as refused:
         text = f"The token may not keep the record of this run in the repository: {refused.message}"
         click.echo(f"note: {one_line(redact(text))}", err=True)
-    except Interrupted:
-        raise
     except Exception as error:  # whatever it is, the run ended as it ended
         message = error.message if isinstance(error, AccordError) else f"{type(error).__name__}: {error}"
         warn(f"The record of this run was not kept: {message}")

@@ -33,7 +33,7 @@ from accord.cli.sources import local_policy
 from accord.cli.step import annotate_warnings, leave_outputs, leave_summary, long_table
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
-from accord.core.errors import AccordError, BrokenContract, NoToken, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, NoToken, Problem, Stopped, WrongUsage
 from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
 from accord.files.store import DISK_FULL, can_be_written
@@ -83,12 +83,12 @@ def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
     """Write the outputs if an error ends the command before it wrote them. The error stays what it is."""
     try:
         yield
-    except (AccordError, click.UsageError, OSError) as error:
+    except (Problem, click.UsageError, OSError) as error:
         if os.environ.get("GITHUB_OUTPUT") and not (ctx and (ctx.obj.has_outputs or ctx.params.get("dry_run"))):
-            from accord.cli.main import to_accord_error
+            from accord.cli.main import to_problem
             from accord.runner.finish import outputs_of_error
 
-            failure = InternalError.of(_kind_of(error), to_accord_error(error))
+            failure = InternalError.of(_kind_of(error), to_problem(error))
             found = outputs_of_error(failure, redactor(), local_policy())
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())
@@ -96,7 +96,9 @@ def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
         raise
 
 
-def _kind_of(error: Exception) -> InternalErrorKind:
+def _kind_of(error: BaseException) -> InternalErrorKind:
+    if isinstance(error, Interrupted):
+        return "cancelled"
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         return "disk-full"
     if isinstance(error, NoToken):

@@ -28,7 +28,7 @@ from accord.cli.output import (
 from accord.cli.step import leave_summary, long_table, present
 from accord.cli.step import redacted_cell as cell
 from accord.core.clock import SystemClock
-from accord.core.errors import BrokenContract, Stopped
+from accord.core.errors import BrokenContract, Interrupted
 from accord.core.machine import moves_to_json
 from accord.plans.links import LinkedDocument, documents_by_number, task_numbers
 from accord.sessions.apply import SessionWriter
@@ -212,7 +212,7 @@ def watch(folder: Path) -> None:
                 if session.status and session.status.current_state == "DONE":
                     return
             time.sleep(_POLL_SECONDS)
-    except (KeyboardInterrupt, Stopped):
+    except (KeyboardInterrupt, Interrupted):
         click.echo("")
 
 

@@ -5,6 +5,8 @@ AccordError
 ├── WrongUsage       2  the command was called with the wrong words
 ├── Stopped          3  stopped part-way; running the same command again continues
 └── Refused          4  GitHub or git refuses for a reason that running again does not fix
+
+``Interrupted`` is not one of them: what handles errors, here and in libraries, must not take a signal for one.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from accord.core.findings import Finding, sentence
 from accord.core.machine import NextMove
 
 
-class AccordError(Exception):
-    """An error that accord raises on purpose: a message, a hint, and the legal moves instead."""
+class Problem(BaseException):
+    """The end of a command before it is done: a message, a hint, and the legal moves instead."""
 
     exit_code: ClassVar[int] = 1
 
@@ -29,6 +31,10 @@ class AccordError(Exception):
 
     def __str__(self) -> str:
         return f"{sentence(self.message)} {self.hint}" if self.hint else self.message
+
+
+class AccordError(Problem, Exception):
+    """An error that accord raises on purpose."""
 
 
 class BrokenContract(AccordError):
@@ -67,11 +73,13 @@ class Stopped(AccordError):
     exit_code = 3
 
 
-class Interrupted(Stopped):
-    """A signal asked the process to end, so nothing else is tried."""
-
-
 class Refused(AccordError):
     """GitHub or git said no, and will say no again until a person changes something."""
 
     exit_code = 4
+
+
+class Interrupted(Problem):
+    """A signal asked the process to end, so nothing else is tried."""
+
+    exit_code = 3

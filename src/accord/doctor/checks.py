@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Stopped
+from accord.core.errors import AccordError, BrokenContract, Stopped
 from accord.core.findings import DoctorCheck, Finding, warning
 from accord.doctor.settings import LiveFacts, gather_settings, setting_checks
 from accord.files.store import file_behind, read_inside, write_whole
@@ -32,8 +33,6 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
     live: LiveFacts | str
     try:
         live = connect if isinstance(connect, str) else gather_settings(connect())
-    except Interrupted:
-        raise
     except AccordError as error:
         live = error.message.removesuffix(".")
         connect = live if isinstance(error, Stopped) else connect
@@ -41,12 +40,8 @@ def doctor_checks(root: Path, repository: str, connect: Callable[[], Connection]
     needed = required_settings(facts.workflows, facts.default_agent, approves=approves_in(root))
     read_labels = connect if isinstance(connect, str) else cache(partial(_read_labels, connect))
     labels = {*label_names(root)}
-    try:
+    with suppress(AccordError):  # the check of the labels says so
         labels |= set() if isinstance(read_labels, str) else {label.name for label in read_labels()[1]}
-    except Interrupted:
-        raise
-    except AccordError:  # the check of the labels says so
-        pass
     return [
         *label_checks(root, read_labels),
         *setting_checks(live, needed, facts.workflows),
@@ -118,8 +113,6 @@ def fix_workflows(
         nonlocal connect
         try:
             return None if isinstance(connect, str) else connect().github.commit_named(repository, ref)
-        except Interrupted:
-            raise
         except Stopped as stopped:
             connect = stopped.message
         except AccordError:

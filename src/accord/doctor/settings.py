@@ -96,7 +96,7 @@ def gather_settings(connection: Connection) -> LiveFacts:
             return ask()
         except (Forbidden, NotThere):
             unread[fact] = f"the token lacks {_NEEDS.get(fact, 'access')}"
-        except Stopped:  # GitHub does not answer, or a person stopped the command: the other facts would fail, too
+        except Stopped:  # GitHub does not answer: the other facts would fail, too
             raise
         except AccordError as error:
             unread[fact] = error.message

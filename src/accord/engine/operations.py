@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.clock import Clock
-from accord.core.errors import AccordError
+from accord.core.errors import Problem
 from accord.core.frozen import Frozen
 from accord.core.log import log
 from accord.github.pacing import estimate_seconds
@@ -109,13 +109,13 @@ def apply_in_order(
     target: Callable[[Op], str | None] = lambda operation: str(operation.number) if operation.number else None,
     plan_again: Callable[[Sequence[LedgerEntry]], Sequence[Op]] | None = None,
     before_write: Callable[[], None] = lambda: None,
-) -> tuple[list[LedgerEntry], AccordError | None]:
+) -> tuple[list[LedgerEntry], Problem | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it.
 
     ``apply`` returns how the operation ended: None for ``done``; ``failed`` where the rest goes on; ``planned`` where
     GitHub refused it in this form. ``plan_again`` is asked after each with the entries so far: it returns all
     operations as the same plan has them now, first those that ended. ``target`` names what an operation wrote.
-    ``before_write`` is called before each that is sent; an AccordError that it raises ends the run.
+    ``before_write`` is called before each that is sent; a Problem that it raises ends the run.
     """
 
     def entry(operation: Op, status: OperationStatus) -> LedgerEntry:
@@ -124,7 +124,7 @@ def apply_in_order(
     if is_dry_run:
         return [entry(operation, operation.found or OperationStatus.PLANNED) for operation in operations], None
     entries: list[LedgerEntry] = []
-    problem: AccordError | None = None
+    problem: Problem | None = None
     while len(entries) < len(operations):
         operation = operations[len(entries)]
         status = operation.found or OperationStatus.PLANNED
@@ -133,14 +133,14 @@ def apply_in_order(
                 before_write()
                 status = OperationStatus.FAILED
                 status = apply(operation) or OperationStatus.DONE
-        except AccordError as error:
+        except Problem as error:
             problem = error
         if plan_again is None or status is not OperationStatus.PLANNED or problem is not None:
             entries.append(entry(operation, status))
             log("operation", "%s %s: %s", operation.op, operation.key, status)
             try:
                 on_entry(entries[-1], len(entries), len(operations))
-            except AccordError as error:
+            except Problem as error:
                 problem = problem or error
         if plan_again is not None and problem is None:
             operations = plan_again(entries)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, BrokenContract, Refused
+from accord.core.errors import BrokenContract, Problem, Refused
 from accord.core.findings import Finding, has_errors
 from accord.core.frozen import Frozen
 from accord.core.kinds import contract_of
@@ -56,7 +56,7 @@ class Receipt:
     operations: Sequence[LedgerEntry] = ()
     reads: int = 0
     writes: int = 0
-    error: AccordError | None = None
+    error: Problem | None = None
     estimated_seconds: float | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     dependencies: Sequence[tuple[str, str]] = ()
@@ -74,7 +74,7 @@ class Receipt:
         if has_errors(self.findings):
             raise BrokenContract("The result breaks its contract.")
 
-    def end(self, entries: Sequence[LedgerEntry], error: AccordError | None = None, *, is_dry_run: bool) -> None:
+    def end(self, entries: Sequence[LedgerEntry], error: Problem | None = None, *, is_dry_run: bool) -> None:
         """Record how the operations ended."""
         self.operations, self.error = entries, error
         self.outcome = Outcome.PLANNED if is_dry_run and error is None else outcome_of(entries, error)
@@ -109,13 +109,13 @@ def report_errors(github: GitHub, receipt: Receipt) -> Iterator[None]:
         yield
     except BrokenContract as broken:
         receipt.findings += broken.findings
-    except AccordError as error:
+    except Problem as error:
         receipt.outcome, receipt.error = outcome_of((), error), error
     receipt.reads = github.requests.read - before.read
     receipt.writes = github.requests.write - before.write
 
 
-def outcome_of(entries: Sequence[LedgerEntry], error: AccordError | None) -> Outcome:
+def outcome_of(entries: Sequence[LedgerEntry], error: Problem | None) -> Outcome:
     """Return the outcome of a run that got as far as its operations."""
     if error is not None:
         return Outcome.REFUSED if isinstance(error, Refused) else Outcome.STOPPED

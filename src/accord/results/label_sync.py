@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.agents.registry import label_entries
-from accord.core.errors import AccordError, BrokenContract, Interrupted, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
@@ -279,8 +279,6 @@ def _compare_labels(
     """Compare the label file with GitHub; labels that cannot be read are a warning."""
     try:
         repository, labels = read_labels()
-    except Interrupted:
-        raise
     except WrongUsage as error:
         return DoctorCheck(LABELS_ON_GITHUB, error.message, is_skipped=True)
     except AccordError as error:

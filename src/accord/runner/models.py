@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from accord.core.clock import Clock
-from accord.core.errors import AccordError
+from accord.core.errors import AccordError, Problem
 from accord.core.frozen import Frozen
 from accord.runner.causes import ErrorCategory, ErrorOrigin, InternalErrorKind, Recovery
 from accord.text.redaction import Redactor, redactor_for
@@ -109,7 +109,7 @@ class InternalError(BaseModel):
     has_hint: bool = False  # it needs no general hint
 
     @classmethod
-    def of(cls, kind: InternalErrorKind, error: AccordError) -> InternalError:
+    def of(cls, kind: InternalErrorKind, error: Problem) -> InternalError:
         """Return the internal error that an exception amounts to."""
         return cls(kind=kind, detail=str(error), has_hint=bool(error.hint))
 

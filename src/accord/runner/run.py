@@ -13,7 +13,7 @@ from pathlib import Path
 
 from accord.agents.registry import declared_secrets
 from accord.core.clock import timestamp
-from accord.core.errors import AccordError, WrongUsage
+from accord.core.errors import AccordError, Interrupted, WrongUsage
 from accord.core.kinds import KINDS
 from accord.core.log import log
 from accord.core.suggest import did_you_mean
@@ -53,7 +53,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     try:
         if not request.skip:
             _run(request, job, progress)
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         record.error = record.error or _error_of(error, progress)
         if not isinstance(error, (AccordError, OSError)):
             raise
@@ -65,7 +65,9 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     return record
 
 
-def _error_of(error: Exception, progress: RunProgress) -> InternalError:
+def _error_of(error: BaseException, progress: RunProgress) -> InternalError:
+    if isinstance(error, Interrupted):
+        return InternalError.of("cancelled", error)
     if isinstance(error, AgentNotStarted):
         return error.error
     if isinstance(error, AccordError):

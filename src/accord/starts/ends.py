@@ -71,7 +71,7 @@ class WorkReport(Frozen):
 
 
 def begin(context: StartContext, run: RunOfWork, *, is_dry_run: bool = False) -> Receipt:
-    """Show that the run began; one that is run again is running since now. Raises no AccordError."""
+    """Show that the run began; one that is run again is running since now. Raises no Problem."""
     receipt = Receipt("start", context.repository, run.row_key)
     with report_errors(context.github, receipt):
         view, row = _read(context, run)
@@ -86,7 +86,7 @@ def begin(context: StartContext, run: RunOfWork, *, is_dry_run: bool = False) ->
 def end(
     context: StartContext, run: RunOfWork, report: WorkReport, *, revision: tuple[int, str] | None, is_dry_run: bool
 ) -> Receipt:
-    """Show how the run ended, and start what follows. Raises no AccordError.
+    """Show how the run ended, and start what follows. Raises no Problem.
 
     ``revision`` is a pull request that the run opened, with its head. Where the configuration says that its review
     starts by itself and a bot opened it, the review is started here: GitHub holds the workflow runs that the job's

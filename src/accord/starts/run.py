@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from accord.core.clock import parse_timestamp
-from accord.core.errors import BrokenContract, Refused
+from accord.core.errors import BrokenContract, Interrupted, Refused
 from accord.core.findings import warning
 from accord.core.log import log
 from accord.engine.operations import Operation, OperationStatus, apply_in_order, skipped_if
@@ -61,7 +61,7 @@ Planned = tuple[tuple["Operation", ...], str]
 
 
 def start(context: StartContext, event: StartEvent | None, *, is_dry_run: bool = False) -> Receipt:
-    """Start what an event asks for, exactly once, and report it. Raises no AccordError: the receipt has it."""
+    """Start what an event asks for, exactly once, and report it. Raises no Problem: the receipt has it."""
     receipt = Receipt("start", context.repository, event.key if event else "")
     with report_errors(context.github, receipt):
         operations, reason = _plan(context, event) if event else ((), "This event starts nothing.")
@@ -93,7 +93,10 @@ def apply(context: StartContext, operations: Sequence[Operation], receipt: Recei
 
 def correct(context: StartContext, operations: Sequence[Operation], receipt: Receipt) -> None:
     """Apply what a refusal asks for, and add it to the receipt, whose outcome stays."""
-    receipt.operations = [*receipt.operations, *apply_in_order(operations, partial(_apply, context))[0]]
+    entries, problem = apply_in_order(operations, partial(_apply, context))
+    receipt.operations = [*receipt.operations, *entries]
+    if isinstance(problem, Interrupted):
+        raise problem
 
 
 def _plan(context: StartContext, event: StartEvent) -> Planned:

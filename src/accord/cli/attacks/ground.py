@@ -20,7 +20,7 @@ from accord.agents.registry_rules import registry_from
 from accord.cli.output import print_wait
 from accord.cli.sources import policy_of
 from accord.core.clock import SystemClock
-from accord.core.errors import AccordError
+from accord.core.errors import AccordError, Interrupted
 from accord.core.frozen import Frozen
 from accord.files.yaml import read_yaml
 from accord.github.client import GitHub
@@ -171,7 +171,7 @@ class Playground(Frozen):
         redact = redactor_for({**os.environ, "ATTACKED_TOKEN": KNOWN})
         checked = read_result(json.dumps(result).encode())
         setting = kind(REPOSITORY, self.clock, redact, policy_of(self.registry, repository=REPOSITORY), **options)
-        return apply_result(self.github(), checked, setting)
+        return _raise_interruption(apply_result(self.github(), checked, setting))
 
     def send(self, method: str, path: str, token: str, **body: object) -> Any:
         """Send a request to the sandbox as the person of a token, without any code of accord."""
@@ -200,13 +200,20 @@ class Playground(Frozen):
         event = self.event(action, sender, **payload)
         check_repository(event, REPOSITORY)
         context = StartContext(self.github(), REPOSITORY, self.server.url, self.clock, redactor_for(os.environ))
-        return start(context, read_event(name, event))
+        return _raise_interruption(start(context, read_event(name, event)))
 
     def begin_keepalive(self, number: int) -> LoopDecision:
         """Begin a turn of keepalive on a pull request."""
         agents, policy = tuple(self.registry.agents), policy_of(self.registry, repository=REPOSITORY)
         where = (self.github(), REPOSITORY, number, "900", agents, self.clock, redactor_for(os.environ), policy)
         return begin(LOOPS["keepalive"], LoopContext(*where)).decision
+
+
+def _raise_interruption(receipt: Receipt) -> Receipt:
+    """Return a receipt, unless a signal ended its run."""
+    if isinstance(receipt.error, Interrupted):
+        raise receipt.error
+    return receipt
 
 
 def require(receipt: Receipt) -> Receipt:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def apply_implementation(github: GitHub, result: ImplementorResult, options: RevisionOptions) -> Receipt:
-    """Check an implementor result, apply it exactly once, and report it. Raises no AccordError: the receipt has it."""
+    """Check an implementor result, apply it exactly once, and report it. Raises no Problem: the receipt has it."""
     lease = Lease(github, f"item-{options.work_item}", options)
     return write_alone(lambda: _apply_implementation(github, result, options, lease))
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def apply_plan(github: GitHub, plan: Plan, options: PlanOptions) -> Receipt:
-    """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
+    """Apply a plan exactly once, and report it. Raises no Problem: the receipt has it."""
     run_key = plan_run_key(plan, options)
     lease = Lease(github, f"plan-{run_token(options.repository, run_key)}", options)
     return write_alone(lambda: _apply_plan(github, plan, run_key, options, lease))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, Refused
+from accord.core.errors import Problem, Refused
 from accord.core.findings import warning
 from accord.engine.lease import Lease, write_alone
 from accord.engine.operations import ApplyOptions, LedgerEntry, OperationStatus, apply_in_order, planned_seconds
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def apply_review(github: GitHub, result: ReviewerResult, options: ReviewOptions) -> Receipt:
-    """Check a reviewer result, post it exactly once, and report it. Raises no AccordError: the receipt has it.
+    """Check a reviewer result, post it exactly once, and report it. Raises no Problem: the receipt has it.
 
     Reviews are the same when result, pull request, run key and, where given, commit are. Without a commit one at any
     commit counts, so that no verdict reaches a head that the reviewer did not read.
@@ -115,7 +115,7 @@ def _details(
 
 def _apply_all(
     github: GitHub, facts: ReviewFacts, state: ReviewState, options: ApplyOptions, lease: Lease
-) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
+) -> tuple[ReviewState, list[LedgerEntry], Problem | None]:
     """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
 
     def apply(operation: ReviewOperation) -> OperationStatus:
