@@ -166,8 +166,10 @@ def test_a_patch_that_changed_after_its_run_is_not_read(project: Project) -> Non
 @in_process
 def test_the_coder_writes_code(project: Project) -> None:
     project.folder = make_session(project.accord.home, "IMPLEMENT_LOOP", mode="full", user_decisions=SINGLE)
-    project.plan(Coder=["FAIL"])
-    assert project.run()["turn"]["why"] == "Coder returned FAIL on T-001: Coder has looked at it."
+    project.plan(Coder=["FAIL in prose"])
+    ended = project.accord("session", "run", project.folder, *AGENT)
+    assert (ended.code, "Coder returned FAIL on T-001: Coder has looked at it." in ended.out) == (3, True)
+    assert "Corrected the output of Coder on T-001: Removed the text around the JSON object." in ended.err
     assert Path("export.py").is_file()
 
 

@@ -1,7 +1,7 @@
 """An agent for all roles of a session: it writes what its role writes, and prints its output, without accord.
 
-``answers.json`` beside it has, by role, the statuses that it returns first; then it returns OK. ``files.json`` has the
-files of a session by role.
+``answers.json`` beside it has, by role, the statuses that it returns first, some ``in prose``; then it returns OK.
+``files.json`` has the files of a session by role.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def act(given: dict[str, Any], here: Path) -> tuple[str, str]:
     if role == "Coder":
         Path("export.py").write_text(f"TASK = {given['task']['id']!r}\n")
     planned = json.loads((here / "answers.json").read_text())
-    status = planned[role].pop(0) if planned.get(role) else "OK"
+    status, *form = (planned[role].pop(0) if planned.get(role) else "OK").split(" in ")
     (here / "answers.json").write_text(json.dumps(planned))
     with (here / "turns.log").open("a") as log:
         log.write(f"{role} {given['task']['id']}\n")
@@ -34,7 +34,7 @@ def act(given: dict[str, Any], here: Path) -> tuple[str, str]:
         "gates": {**gates, "security_concerns": []},
         "next": {"recommended_agent": "Orchestrator", "recommended_task_id": "meta", "reason": "Go on."},
     }
-    return status, json.dumps(output)
+    return status, f"{'My output:' if form else ''}\n\n{json.dumps(output)}"
 
 
 if __name__ == "__main__":

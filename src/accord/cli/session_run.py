@@ -255,5 +255,7 @@ def _output_of(
     except BrokenContract as broken:
         return " ".join([str(broken), *(found.text for found in broken.findings if found.text not in broken.message)])
     said = output.artifacts
+    for fix in next((turn.fixes for turn in reversed(record.attempts) if turn.outcome == "done"), ()):
+        click.echo(one_line(f"Corrected the output of {role} on {document['task']['id']}: {fix}"), err=True)
     files = [*said.files_changed, *(changed if role == "Integrator" else ())]  # its code is reviewed
     return output.model_copy(update={"artifacts": said.model_copy(update={"files_changed": files})})
