@@ -1084,6 +1084,7 @@ def test_a_check_of_a_change_asks_git_as_often_for_many_work_packages(
         ("in another lane", "", ILLEGAL),
         ("without lanes", "", ILLEGAL),
         ("merged", "", []),
+        ("merged and continued", "", []),
         ("deleted", "", []),
     ],
 )
@@ -1101,7 +1102,7 @@ def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
     project.git("switch", "-q", "-c", branch)
     project.commit("work", at=NOW)
     project.git("switch", "-q", "main")
-    if state in ("merged", "deleted"):
+    if state.startswith(("merged", "deleted")):
         project.git("merge", "-q", "--no-ff", "-m", "Merge", branch)
     if state == "deleted":
         project.git("branch", "-q", "-D", branch)
@@ -1113,6 +1114,10 @@ def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
     project.event("WP01", "in_review", "approved", NOW + timedelta(hours=1), actor="rev")
     more = {"policy_metadata": {"override_reason": reason}} if reason else {}
     project.event("WP01", "approved", "done", NOW + timedelta(hours=2), actor="rev", **more)
+    if state == "merged and continued":
+        project.git("switch", "-q", branch)
+        project.commit("work of the next one", at=NOW + timedelta(hours=3))
+        project.git("switch", "-q", "main")
     assert error_codes(project, "HEAD") == codes
 
 

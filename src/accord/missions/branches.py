@@ -125,8 +125,11 @@ class MissionGit:
         times = (line.split() for line in listed.splitlines())
         return {name: int(time) for name, time, authored in times if min(int(time), int(authored)) >= since}
 
-    def merge_problem(self, branch: str) -> str:
-        """Return why the branch is not merged into the target; an empty string when it is."""
+    def merge_problem(self, branch: str, at: datetime | None = None) -> str:
+        """Return why the branch is not merged into the target, or was not ``at`` that time; empty when it is.
+
+        Commits that are younger than that time do not count: other work goes on in a lane after its merge.
+        """
         if self._trouble:
             return f"Cannot tell whether {branch} is merged: {self._trouble}"
         head, targets = self.refs(branch), self.refs(self.target_name)
@@ -139,7 +142,8 @@ class MissionGit:
                 f"The target branch {self.target_name or '(not set)'} does not exist here. "
                 "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
-        if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
+        until = [f"--min-age={int(at.timestamp())}"] if at else []
+        if self._ask("rev-list", "--max-count=1", *until, *head, "--not", *targets) == "":
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."
 
@@ -194,9 +198,6 @@ class MissionGit:
     @cached_property
     def _refs(self) -> frozenset[str]:
         return frozenset(self._answer("for-each-ref", "--format=%(refname)", HEADS, _REMOTES).split("\n"))
-
-    def _is_ancestor(self, older: str, newer: str) -> bool:
-        return self._ask("merge-base", "--is-ancestor", older, newer) is not None
 
     def _answer(self, *arguments: str) -> str:
         return self._ask(*arguments) or ""

@@ -215,11 +215,11 @@ def _starts_of(mission: Mission, wp_id: str) -> list[tuple[list[Any], list[bool]
 
 
 def _doubt_about(mission: Mission, event: StatusEvent) -> str:
-    """Return why the last event of a work package cannot be: it has no file, or its branch is there and not merged."""
+    """Return why the last event of a work package cannot be: it has no file, or its branch was not merged then."""
     if event.wp_id not in mission.files:
         return f"The mission has no work package {event.wp_id}."
     if event.to_lane != "done" or has_override(event):
         return ""
     git = git_of(mission, event.wp_id)
     branch, _ = branch_of_work(mission, event.wp_id, git)
-    return git.merge_problem(branch) if branch and git.refs(branch) else ""
+    return git.merge_problem(branch, event.at) if branch and git.refs(branch) else ""
