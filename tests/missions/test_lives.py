@@ -269,7 +269,8 @@ class Life:
                 self.hold(ready == self.needs[wp_id], f"{wp_id} started before the work that it needs was approved")
             if target == "planned":
                 workers[wp_id] = set()
-            if target in ("for_review", "in_progress") and last.get(wp_id) not in JUDGED:
+            is_begun = target in ("claimed", "in_progress") or (target == "for_review" and not workers.get(wp_id))
+            if is_begun and last.get(wp_id) not in JUDGED:
                 workers.setdefault(wp_id, set()).add(actor)
             if target == "done":
                 self.hold(approved.get(wp_id), f"{wp_id} is done without an approval")

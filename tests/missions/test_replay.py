@@ -13,7 +13,7 @@ from accord.missions.log import Log
 from accord.missions.models import StatusEvent
 from accord.missions.query import guard_failures, readiness
 from accord.missions.replay import is_approved, lets_start, people_of
-from accord.missions.rules import mission_findings
+from accord.missions.rules import check_missions, mission_findings
 
 
 def log(*moves: Any) -> list[StatusEvent]:
@@ -148,7 +148,9 @@ SENT_BACK = (*DONE_BY_ADA, ("for_review", "in_review", "rev"), ("in_review", "in
         ((("planned", "for_review", "bob", FORCED),), "", "", {"bob"}, {"bob"}),
         (SENT_BACK, "Ada", "rev", {"ada"}, {"ada"}),
         ((*DONE_BY_ADA, ("for_review", "in_progress", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
-        ((*SENT_BACK, ("in_progress", "for_review", "bob")), "Ada", "rev", {"ada", "bob"}, {"ada", "bob"}),
+        ((*DONE_BY_ADA[:2], ("in_progress", "for_review", "bob")), "Ada", "", {"ada"}, {"ada"}),
+        ((*DONE_BY_ADA[:2], ("in_progress", "for_review", "bob", FORCED)), "Ada", "", {"ada"}, {"ada"}),
+        ((*SENT_BACK, ("in_progress", "for_review", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
         ((*SENT_BACK, ("in_progress", "blocked", "rev")), "Ada", "rev", {"ada"}, {"ada"}),
         ((*SENT_BACK, ("in_progress", "blocked", "m"), ("blocked", "in_progress", "m")), "m", "rev",
          {"ada", "m"}, {"ada", "m"}),
@@ -168,6 +170,22 @@ def test_worker_and_reviewer_are_facts_of_the_log(
     assert (found.worker, found.reviewer) == (worker, reviewer)
     assert (found.workers, found.implementers) == (workers, implementers)
     assert found.may_continue("ADA") == (not worker or "ada" in workers)
+
+
+def test_an_actor_that_handed_in_work_of_another_approves_it_at_every_door(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact", dependencies=["WP01"])
+    project.repository()
+    for target, actor in (("in_progress", "ada"), ("for_review", "lead")):
+        project.move("WP01", target, actor)
+    with pytest.raises(BrokenContract, match="ada did this work"):
+        project.move("WP01", "approved", "ada")
+    assert project.move("WP01", "approved", "lead").events
+    assert project.move("WP02", "in_progress").events
+    found = check_missions(project.root, [SLUG], "main", None, NOW + timedelta(hours=1))
+    assert found.is_ok
+    (shown, _) = found.standings[0]["work_packages"]
+    assert (shown["worker"], shown["reviewer"]) == ("ada", "lead")
 
 
 def test_an_approval_counts_until_the_work_moves_on() -> None:

@@ -53,7 +53,7 @@ class People(Frozen):
     """Worker and reviewers of a work package, by its events. Sets hold names in the form in which they compare."""
 
     worker: str = ""  # who began the present work, empty while it is free
-    workers: frozenset[str] = frozenset()  # who may continue it: who began it, or handed it in
+    workers: frozenset[str] = frozenset()  # who may continue it
     reviewer: str = ""  # who claimed or gave the last review
     implementers: frozenset[str] = frozenset()  # who ever did a part of it
 

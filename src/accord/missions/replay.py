@@ -26,9 +26,9 @@ _REVIEWED = ("for_review", "in_review", "approved")
 def people_of(events: Iterable[StatusEvent]) -> People:
     """Return who works on a work package and who judges it, by its events in the order of time.
 
-    Claiming, starting and handing in are work; a claim or force takes it over, but not where it says again what the
-    event before it says. A review that sends it back, or its author taking it back, leaves it with the worker;
-    ``planned`` frees it.
+    Claiming and starting are work, and handing in only where no one began it; a claim or force takes it over, but not
+    where it says again what the event before it says. A review that sends it back, or its author taking it back, leaves
+    it with the worker; ``planned`` frees it.
     """
     listed = [*events]
     return reduce(lambda people, pair: _with_event(people, *pair), zip(listed, [None, *listed], strict=False), People())
@@ -36,7 +36,8 @@ def people_of(events: Iterable[StatusEvent]) -> People:
 
 def _with_event(people: People, event: StatusEvent, before: StatusEvent | None) -> People:
     actor, is_judged = event.actor.strip(), event.from_lane in _REVIEWED
-    is_work = event.to_lane in ("claimed", "in_progress", "for_review") and not is_judged and actor
+    is_begun = event.to_lane in ("claimed", "in_progress") or (event.to_lane == "for_review" and not people.worker)
+    is_work = is_begun and not is_judged and actor
     names = frozenset({comparable_name(actor)} if is_work else ())
     implementers = people.implementers | names
     if _is_repeated(event, before):
