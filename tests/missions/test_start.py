@@ -1,10 +1,12 @@
 """Starts of work packages: branch and work tree as the contract says, once, whatever happened before."""
 
 import json
+import re
 import shlex
 import shutil
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from accord.missions import start as starts
 from accord.missions.branches import MissingWork, git_of
 from accord.missions.log import log_path
 from accord.missions.next_moves import next_moves
-from accord.missions.rules import mission_findings
+from accord.missions.rules import check_missions, mission_findings
 from accord.missions.start import LaneFacts, StartResult, lane_facts, lane_warnings, plan_lane
 from accord.missions.workspace import resolve_workspace
 
@@ -38,8 +40,12 @@ def start(project: Project, wp_id: str = "WP01", actor: str = "ada", **how: Any)
     return starts.start(project.root, project.slug, wp_id, actor, ManualClock(NOW), redact=lambda text: text, **how)
 
 
-def tree(project: Project) -> Path:
-    return project.root / ".worktrees" / "078-ships-lane-a"
+def tree(project: Project, lane: str = "lane-a") -> Path:
+    return project.root / ".worktrees" / f"078-ships-{lane}"
+
+
+def branch_of(lane: str) -> str:
+    return f"kitty/mission-078-ships-{lane}"
 
 
 def test_a_start_makes_the_branch_and_the_work_tree_of_the_lane_once(code: Project) -> None:
@@ -151,9 +157,9 @@ def test_a_start_that_was_killed_at_any_step_is_continued_by_the_same_command(co
     assert start(code).events == ()
 
 
-def lose(project: Project) -> None:
-    project.git("worktree", "remove", "--force", str(tree(project)))
-    project.git("branch", "--quiet", "-D", BRANCH)
+def lose(project: Project, lane: str = "lane-a") -> None:
+    project.git("worktree", "remove", "--force", str(tree(project, lane)))
+    project.git("branch", "--quiet", "-D", branch_of(lane))
 
 
 def begun(project: Project) -> Project:
@@ -238,6 +244,82 @@ def test_a_renamed_lane_is_found_by_its_older_name_and_its_command_brings_it_bac
     there = code.root / ".worktrees" / "078-ships-lane-x"
     assert code.git("log", "-1", "--format=%s", directory=there) == "work"
     assert code.git("branch", "--show-current", directory=there) == "kitty/mission-078-ships-lane-x"
+
+
+def join(project: Project, order: tuple[str, str], *, commits_lanes: bool = True) -> Project:
+    """Begin work in two lanes; then let the files name the first for both."""
+    project.work_package("WP02", "code_change")
+    project.lanes(lane_a=["WP01"], lane_b=["WP02"])
+    for wp_id in order:
+        start(project, wp_id)
+    project.commit("work", directory=tree(project, "lane-b"))
+    project.git("add", "kitty-specs" if commits_lanes else str(log_path(project.folder)))
+    project.commit("log")
+    project.lanes(lane_a=["WP01", "WP02"])
+    return project
+
+
+JOINED = "The work of WP02 began on the branch kitty/mission-078-ships-lane-b, and its files name .*-lane-a"
+
+
+@pytest.mark.parametrize(
+    ("order", "commits_lanes"), [(("WP01", "WP02"), True), (("WP02", "WP01"), True), (("WP01", "WP02"), False)]
+)
+def test_lost_work_whose_lane_joins_that_of_other_work_is_not_begun_there(
+    code: Project, order: tuple[str, str], commits_lanes: bool
+) -> None:
+    lose(join(code, order, commits_lanes=commits_lanes), "lane-b")
+    for is_committed in (False, True):
+        for door in (
+            lambda: start(code, "WP02"),
+            lambda: code.move("WP02", "in_progress"),
+            lambda: code.move("WP02", "for_review", feedback="done"),
+        ):
+            with pytest.raises(BrokenContract, match=JOINED):
+                door()
+        found = check_missions(code.root, [code.slug], "HEAD", None, NOW).files[f"kitty-specs/{code.slug}/lanes.json"]
+        codes = [(one.code, one.severity.value) for one in found]
+        assert codes == ([("mode-contradiction", "error")] if commits_lanes and not is_committed else [])
+        code.git("add", "kitty-specs")
+        code.commit("join")
+    code.move("WP02", "planned", reason="It is lost.")
+    assert start(code, "WP02").workspace.branch_name == BRANCH
+
+
+def test_a_line_says_done_of_lost_work_only_in_its_lane(code: Project) -> None:
+    lose(join(code, ("WP01", "WP02")), "lane-b")
+    for i, (source, target) in enumerate(pairwise(("in_progress", "for_review", "in_review", "approved", "done"))):
+        actor = "ada" if target == "for_review" else "rev"
+        code.event("WP02", source, target, NOW + timedelta(minutes=i + 1), actor=actor)
+    found = check_missions(code.root, [code.slug], "HEAD", None, NOW + timedelta(hours=1)).files
+    (done,) = found[f"kitty-specs/{code.slug}/status.events.jsonl"]
+    assert (done.code, done.severity.value, bool(re.search(JOINED, done.message))) == ("event-illegal", "error", True)
+
+
+@pytest.mark.parametrize("how", ["merged", "renamed", "renamed there and back"])
+def test_work_goes_on_in_the_lane_that_has_it(code: Project, how: str) -> None:
+    join(code, ("WP02", "WP01"))
+    if how == "merged":
+        code.git("merge", "--quiet", "--no-ff", "--no-edit", branch_of("lane-b"), directory=tree(code))
+        lose(code, "lane-b")
+    else:
+        code.work_package("WP03", "code_change")
+        code.lanes(lane_a=["WP01"], lane_b=["WP02", "WP03"])
+        code.git("add", "kitty-specs")
+        code.commit("plan")
+        code.lanes(lane_a=["WP01"], lane_d=["WP02", "WP03"])
+        code.git("branch", "--move", branch_of("lane-b"), branch_of("lane-d"))
+        code.git("worktree", "move", str(tree(code, "lane-b")), str(tree(code, "lane-d")))
+        start(code, "WP03")
+    if how == "renamed there and back":
+        code.git("add", "kitty-specs")
+        code.commit("renamed")
+        code.lanes(lane_a=["WP01"], lane_b=["WP02", "WP03"])
+        code.git("branch", "--move", branch_of("lane-d"), branch_of("lane-b"))
+        code.git("worktree", "move", str(tree(code, "lane-d")), str(tree(code, "lane-b")))
+    for wp_id in ("WP02", "WP03")[: 1 if how == "merged" else 2]:
+        assert start(code, wp_id).operations == ()
+        assert code.move(wp_id, "for_review", feedback="done").events
 
 
 def test_the_lanes_of_a_renamed_mission_are_found_by_its_events(code: Project) -> None:

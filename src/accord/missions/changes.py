@@ -32,7 +32,7 @@ from accord.missions.lifecycle import (
 from accord.missions.load import WP_FILE, Mission, once_for_mission, open_boxes, read_work_package
 from accord.missions.log import FILE, log_path, read_log
 from accord.missions.models import STATUSES, Frontmatter, StatusEvent
-from accord.missions.move import branch_of_work, open_subtasks
+from accord.missions.move import branch_of_work, named_branch, open_subtasks
 from accord.missions.projects import SPECS
 from accord.missions.replay import has_override, judge_of, replay, starts_by
 
@@ -221,5 +221,8 @@ def _doubt_about(mission: Mission, event: StatusEvent) -> str:
     if event.to_lane != "done" or has_override(event):
         return ""
     git = git_of(mission, event.wp_id)
-    branch, _ = branch_of_work(mission, event.wp_id, git)
-    return git.merge_problem(branch, event.at) if branch and git.refs(branch) else ""
+    branch, contradiction = branch_of_work(mission, event.wp_id, git)
+    if branch and git.refs(branch):
+        return git.merge_problem(branch, event.at)
+    is_left = branch not in git.lanes and named_branch(mission, event.wp_id)  # its branch is lost, and the lane another
+    return contradiction if is_left else ""

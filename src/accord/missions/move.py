@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from accord.core.clock import Clock, ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.core.frozen import Frozen
 from accord.files.store import Storage, append_once, folder_lock
+from accord.git.program import Git
 from accord.missions.branches import MissionGit, git_of, lane_problem_of, own_commits_of, taken_along
 from accord.missions.lifecycle import (
     ON_THE_WAY,
@@ -29,11 +31,14 @@ from accord.missions.lifecycle import (
     is_self_review,
     plan_move,
 )
-from accord.missions.load import Mission, load_mission, mission_folder
+from accord.missions.load import Mission, load_mission, mission_folder, once_for_mission
 from accord.missions.log import log_path
-from accord.missions.models import ExecutionMode, StatusEvent, WorkPackageStatus
+from accord.missions.models import ExecutionMode, Lanes, StatusEvent, WorkPackageStatus
+from accord.missions.projects import SPECS
 from accord.missions.replay import is_approved
-from accord.missions.workspace import RECORDED, lane_of_work, resolve_workspace
+from accord.missions.workspace import RECORDED, begun_branch, lane_branch, lane_of_work, resolve_workspace
+
+_MOST_COMMITS = 30
 
 
 class MoveResult(Frozen):
@@ -146,18 +151,64 @@ def open_subtasks(mission: Mission, wp_id: str) -> tuple[str, ...]:
 def branch_of_work(mission: Mission, wp_id: str, git: MissionGit) -> tuple[str, str]:
     """Return the branch that must be merged, where the log says that work began, and how the files contradict it.
 
-    If it is not the branch of a lane today, it was renamed to the one that the files name, once that has all of it.
+    If it is not the branch of a lane today, it was renamed to the one that the files name, once that has all of it; or
+    if it is lost, unless that was the branch of other work.
     """
-    named, begun = "", lane_of_work(mission.log.by_work_package.get(wp_id, ()))
-    with suppress(BrokenContract):
-        named = resolve_workspace(mission, wp_id).branch_name or ""
-    new = git.refs(named)
-    is_kept = begun in git.lanes or (git.refs(begun) and not (new and git.missing_commits(new[0], begun)[1] == 0))
-    if not begun or (named and not is_kept):
+    named, begun = named_branch(mission, wp_id), lane_of_work(mission.log.by_work_package.get(wp_id, ()))
+    new, is_lane = git.refs(named), begun in git.lanes
+    if not begun or (named and not is_lane and _has_work_of(mission, wp_id, begun, named, git)):
         return named, ""
-    is_other = begun != named and (not named or begun in git.lanes or new)  # else a renaming is not finished
+    is_other = begun != named and (not named or is_lane or new)  # else a renaming is not finished
     text = f"The work of {wp_id} began on the branch {begun}, and its files name {named or 'none'}."
     return begun, text if is_other else ""
+
+
+def named_branch(mission: Mission, wp_id: str) -> str:
+    """Return the branch that the files name for a work package; empty without one."""
+    with suppress(BrokenContract):
+        return resolve_workspace(mission, wp_id).branch_name or ""
+    return ""
+
+
+def _has_work_of(mission: Mission, wp_id: str, begun: str, named: str, git: MissionGit) -> bool:
+    """Tell whether the branch that the files name has all of a branch, or is the new name of a lost one."""
+    new = git.refs(named)
+    if git.refs(begun):
+        return bool(new) and git.missing_commits(new[0], begun)[1] == 0
+    return not (new and _joins_other_work(mission, wp_id, begun, named, git))
+
+
+def _joins_other_work(mission: Mission, wp_id: str, begun: str, named: str, git: MissionGit) -> bool:
+    """Tell whether the files name the branch of other work for work on a lost one, which no merge brought there.
+
+    A new name is not in the newest ``lanes.json`` with the lost lane. Without a commit of that, other work was first.
+    """
+    own = mission.log.by_work_package[wp_id]
+    given = [event.at for event in own if event.to_lane in ("in_progress", "for_review")] or [own[-1].at]
+    if git.merged_heads(begun, git.refs(named), int(given[-1].timestamp())):
+        return False
+    others = [event for event in mission.log.events if event.wp_id != wp_id]
+    for lanes in _committed_lanes(mission):
+        if any(begun.endswith(f"-{lane.lane_id}") for lane in lanes.lanes_of.get(wp_id, ())):
+            listed = (one.wp_ids for one in lanes.lanes if lane_branch(mission.slug, one.lane_id) == named)
+            there = next(listed, [wp_id])
+            is_new = wp_id in there
+            return not is_new and any(begun_branch(one, named if one.wp_id in there else "") == named for one in others)
+    return any(begun_branch(event, "") == named and event.at <= given[0] for event in others)
+
+
+@once_for_mission
+def _committed_lanes(mission: Mission) -> tuple[Lanes, ...]:
+    """Return the forms of ``lanes.json`` that the newest commits left, newest first, also from before a renaming."""
+    git, older = Git(mission.root), {event.mission_slug for event in mission.log.events} - {"", mission.slug}
+    paths = [f"{SPECS}/{name}/lanes.json" for name in (mission.slug, *sorted(older))]
+    commits = git.attempt("log", "--format=%H", f"--max-count={_MOST_COMMITS}", "--", *paths).stdout.decode().split()
+    found = []
+    for commit, path in product(commits, paths):
+        with suppress(ValueError):
+            raw = git.attempt("cat-file", "blob", f"{commit}:./{path}").stdout
+            found.append(Lanes.model_validate_json(raw))
+    return tuple(found)
 
 
 def plan_events(
