@@ -60,7 +60,7 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
                 facts = _facts_of(mission, event, people, passed)
                 is_judged = event is handed_in and event.to_lane == "for_review" and not _is_of_other_tool(event)
                 facts = _with_readiness(mission, facts, start, slug) if is_judged else facts
-                reason = _refusal(event, facts) or (_doubt_about(mission, event) if is_last else "")
+                reason = _refusal(event, facts) or (_doubt_about(mission, event, now) if is_last else "")
                 if slug and event.mission_slug not in names:
                     reason = f"It names the mission {short_name(event.mission_slug)}."
             reason = finding_of("event-illegal", reason).message  # the rest is about options of a command
@@ -214,11 +214,14 @@ def _starts_of(mission: Mission, wp_id: str) -> list[tuple[list[Any], list[bool]
     ]
 
 
-def _doubt_about(mission: Mission, event: StatusEvent) -> str:
-    """Return why the last event of a work package cannot be: it has no file, or its branch was not merged then."""
+def _doubt_about(mission: Mission, event: StatusEvent, now: datetime) -> str:
+    """Return why the last event of a work package cannot be: it has no file, or its branch was not merged then.
+
+    Nothing tells what was merged at a time in the future, which is an error of its own.
+    """
     if event.wp_id not in mission.files:
         return f"The mission has no work package {event.wp_id}."
-    if event.to_lane != "done" or has_override(event):
+    if event.to_lane != "done" or has_override(event) or future_problem(event.at, now):
         return ""
     git = git_of(mission, event.wp_id)
     branch, contradiction = branch_of_work(mission, event.wp_id, git)
