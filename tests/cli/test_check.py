@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from support.reviews import approve
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 
 from accord.cli.reference import MACHINES
+from accord.core.clock import SystemClock
+from accord.files.store import Storage, folder_lock
 from accord.git.program import Git
 
 GOOD = plan(task("a"), task("b", "a"))
@@ -273,6 +276,19 @@ def test_small_faults_are_corrected_in_the_file_and_shown_before_that(accord: Ac
     assert good.read_text() == before
     assert "fixes" not in accord.document("check", "--fix", file)["documents"][0]
     assert accord("check", "--fix", "-").code == 2
+
+
+def test_a_file_that_another_process_writes_is_corrected_as_that_left_it(accord: Accord, tmp_path: Path) -> None:
+    def release(*_: object) -> None:
+        file.write_text(f"Theirs: {json.dumps(plan(task('b')))}")
+        lock.close()
+
+    file = accord.file("plan.json", f"Mine: {json.dumps(plan(task('a')))}")
+    with ExitStack() as lock:
+        lock.enter_context(folder_lock(tmp_path, Storage(SystemClock()), file.name))
+        accord.monkeypatch.setattr(SystemClock, "sleep", release)
+        assert accord("check", "--fix", file).out.count("fixed: ") == 1
+    assert json.loads(file.read_text()) == plan(task("b"))
 
 
 def test_equal_findings_are_one_and_a_count_ends_the_text(accord: Accord) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -32,10 +33,11 @@ from accord.cli.step import (
     leave_summary,
     redacted_cell,
 )
+from accord.core.clock import SystemClock
 from accord.core.errors import AccordError, WrongUsage
 from accord.core.findings import Finding, Severity, count_of, has_errors, page_of
 from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, contract_of
-from accord.files.store import file_behind, write_whole
+from accord.files.store import Storage, change_file
 from accord.text.markdown import table
 
 if TYPE_CHECKING:
@@ -198,11 +200,16 @@ def _can_fix(contents: dict[str, bytes], kind: str | None) -> bool:
 def _fix(contents: dict[str, bytes], kind: str | None, *, is_written: bool) -> dict[str, list[Fix]]:
     from accord.core.fixes import fix_text
 
-    fixes = {}
-    for path, raw in contents.items():
+    fixes: dict[str, list[Fix]] = {}
+
+    def fix(path: str, raw: bytes) -> bytes:
         contents[path], fixes[path] = fix_text(raw, kind, path)
+        return contents[path]
+
+    for path, raw in contents.items():
+        fix(path, raw)
         if fixes[path] and is_written:
-            write_whole(file_behind(Path(path)), contents[path].decode())
+            change_file(Path(path), partial(fix, path), Storage(SystemClock()))
     return fixes
 
 

@@ -149,19 +149,21 @@ def file_behind(path: Path) -> Path:
 
 
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
-    """Read, change and write a file unless another program wrote it meanwhile; then try again. Raises Stopped.
+    """Read, change and write a file under its folder's lock. Raises Stopped.
 
-    Raises BrokenContract for links that ``file_behind`` refuses.
+    It tries again where another program, which does not take the lock, wrote the file meanwhile. Raises BrokenContract
+    for links that ``file_behind`` refuses.
     """
     path = file_behind(path)
-    for _ in attempts(storage.clock, PAUSES):
-        before = storage.disk.read(path)
-        after = change(before)
-        if after == before:
-            return after
-        if storage.disk.read(path) == before:
-            write_checked(path, after, storage)
-            return after
+    with folder_lock(path.parent, storage, path.name):
+        for _ in attempts(storage.clock, PAUSES):
+            before = storage.disk.read(path)
+            after = change(before)
+            if after == before:
+                return after
+            if storage.disk.read(path) == before:
+                write_checked(path, after, storage)
+                return after
     raise Stopped(
         f"Another program wrote {path} each time accord was about to write it.",
         hint="Let only one program write it, or run the same command again.",
@@ -189,7 +191,7 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 def folder_lock(folder: Path, storage: Storage, *names: str) -> Iterator[tuple[int, ...]]:
     """Lock a folder; the lock ends with its holder. Raises Stopped after half a minute. Windows has no such lock.
 
-    Files that killed writers left beside the named ones are removed: all others that write these hold the lock, too.
+    Files that killed writers left beside the named ones are removed: their writers must hold the lock.
 
     Yields the file descriptors of the lock. A program that inherits them holds the lock, too, until it ends.
     """
@@ -240,7 +242,7 @@ def can_be_written(path: Path) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = _beside(path)
         beside.touch(exist_ok=False)
-        beside.unlink()
+        beside.unlink(missing_ok=True)  # the holder of the folder's lock may have removed it
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
         return path.parent.is_dir()

@@ -20,7 +20,7 @@ from accord.core.findings import Finding
 from accord.core.frozen import Frozen
 from accord.core.numbers import issue_number
 from accord.engine.operations import OperationLog, skipped_if
-from accord.files.store import Storage, change_file, folder_lock
+from accord.files.store import Storage, change_file
 from accord.github.limits import BODY_CHARS
 from accord.github.models import Issue, IssueChange
 from accord.plans.entries import NUMBER
@@ -89,7 +89,7 @@ class PlanFile(Frozen):
         befores = {target: target.read_bytes() for target in changes}
         changed = [_new_lines(one.name, befores[one], change(befores[one])) for one, change in changes.items()]
         for target, change in changes.items():
-            log.write("record-numbers", target.name, partial(_write, target, change, Storage(clock)))
+            log.write("record-numbers", target.name, partial(change_file, target, change, Storage(clock)))
         return [line for lines in changed for line in lines]
 
 
@@ -129,11 +129,6 @@ def _unnumbered_tasks(source: Source, numbers: Mapping[str, int]) -> list[Source
 def _new_lines(name: str, before: bytes, after: bytes) -> list[str]:
     old = set(_LINE.findall(before))
     return [f"{name}: {line.decode('utf-8', 'replace').strip()}" for line in _LINE.findall(after) if line not in old]
-
-
-def _write(target: Path, change: Callable[[bytes], bytes], storage: Storage) -> None:
-    with folder_lock(target.parent, storage, target.name):
-        change_file(target, change, storage)
 
 
 def _with_numbers(raw: bytes, tasks: list[SourceTask], numbers: Mapping[str, int]) -> bytes:
