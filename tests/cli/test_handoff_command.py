@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from support.commands import Accord
 from support.handoffs import EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
+from support.killing import kill_at
+from support.rotation import NIGHTLY
 from support.stage import Stage
 
+from accord.handoffs.gate import open_actions
 from accord.handoffs.store import read_block
 
 JOB = "job"
@@ -260,3 +263,31 @@ def test_the_next_role_is_called_once(ready: Accord, stage: Stage) -> None:
     task = ready.document("handoff", "check", *ISSUE)["task"]
     last = task["metadata"]["workflowRuntime"]["actionHistory"][-1]
     assert (last["actionId"], last["result"]) == (planned["actions"][0]["id"], "ok")
+
+
+def test_nothing_is_sent_for_a_file_in_which_it_cannot_be_recorded(online: Accord, stage: Stage) -> None:
+    path = online.file("task.json", handoff("backlog"))
+    assert online("handoff", "move", path, "--to", "implementing", "--role", "planner").code == 0
+    path.with_name("second.json").hardlink_to(path)
+    ended = online("handoff", "dispatch", path)
+    assert (ended.code, "a hard link" in ended.err, events(stage)) == (1, True, [])
+
+
+@pytest.mark.slow
+def test_a_dispatch_that_is_killed_at_any_request_is_continued_by_the_same_command(
+    online: Accord, stage: Stage
+) -> None:
+    def begun() -> list[str]:
+        issue = ["--work-item", str(stage.adapter().create_issue("Export", "", []).number)]
+        assert online("handoff", "move", *issue, "--to", "implementing", "--role", "planner").code == 0
+        stage.server.requests.clear()
+        return issue
+
+    assert online("handoff", "dispatch", *begun()).code == 0
+    for nth, (method, *_) in enumerate([*stage.server.requests], 1):
+        if NIGHTLY or method != "GET":
+            issue = begun()
+            kill_at(nth, ["handoff", "dispatch", *issue], stage)
+            assert online("handoff", "dispatch", *issue).code == 0
+            checked = online.document("handoff", "check", *issue)
+            assert (checked["warnings"], open_actions(checked["task"])) == ([], []), f"request {nth}"

@@ -136,7 +136,7 @@ def dispatch(given: _SendArguments) -> None:
                 return change_file(Path(file), decide, clock, writes=writes)
             return store.decide(decide) if writes else decide(store.load().value)
 
-        actions, log = open_actions(change(HandoffDecision, False).task, again=given.again), OperationLog(dry_run)
+        actions, log = open_actions(change(HandoffDecision, not dry_run).task, again=given.again), OperationLog(dry_run)
         sent = [*filter(None, (send_and_record(github, action, change, issue, log, clock) for action in actions))]
     entries = [{**each, "status": "planned"} for each in actions] if dry_run else []
     for one in sent:
