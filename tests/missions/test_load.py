@@ -724,6 +724,7 @@ CHANGES_OF_A_LOG = {
     "forced with a reason": (_added("for_review", "approved", force=True, reason="now"), []),
     "another actor": (_forged(1, actor="rev"), ALTERED),
     "a dropped line": (lambda lines: lines[:-1], ALTERED),
+    "two lines in another order": (lambda lines: [*lines[:-2], lines[-1], lines[-2]], ALTERED),
     "no log": (lambda lines: [], ALTERED),
     "a review above an old line": (_above(_IN_REVIEW), []),
     "a line that no move writes above old lines": (_above(_added("for_review", "done")), ILLEGAL),

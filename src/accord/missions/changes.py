@@ -46,7 +46,7 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
     kept = before[: before.rfind(b"\n") + 1] if old.torn_at else before  # the next move removes what a crash cut off
     if start and not _has_lines_of(kept, path.read_bytes() if path.is_file() else b""):
         message = f"This change removes, alters or reorders lines of {FILE}, which may only grow."
-        yield Finding("log-altered", message, hint="Restore them, and add new lines below.")
+        yield Finding("log-altered", message, hint="Restore them in their order.")
     yield from _lost_files(mission, f"{start}:./{SPECS}/{slug}/tasks" if slug else "")
     illegal, passed = [], cache(partial(_starts_of, mission))
     for wp_id, events in mission.log.by_work_package.items():
