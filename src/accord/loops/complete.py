@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import chain
 from typing import Literal
 
-from accord.core.errors import Refused, Stopped
+from accord.core.errors import Refused
 from accord.core.findings import names_of
 from accord.engine.trust import NEEDS_HUMAN
 from accord.git.branches import branch_clone, tip_of
@@ -127,8 +127,6 @@ def update_branch(gathered: Gathered) -> LoopDecision:
             merge = merge_into(git, tip, base, message, context.clock.now())
             if not merge.conflicts:
                 return _push(gathered, git, merge, tip)
-        except Stopped:
-            raise
         except Refused as refused:
             reason = refused.message
         else:
