@@ -245,7 +245,7 @@ def _output_of(
     if forbidden := list(foreign_changes(session, role, changed)):
         raise refuse(f"{role} on {document['task']['id']} changed files that its role does not write.", forbidden)
     if stop:
-        raise Interrupted("The agent was stopped.", hint="Run the command again to continue.")
+        raise Interrupted("The agent was stopped.", hint="Run the same command again to continue.")
     outputs = finish(run_dir, finish_options(None, local_policy()), record)
     if outputs.exit_code != "0":
         return outputs.error_summary or "It gave no valid output."
