@@ -156,7 +156,11 @@ def test_small_faults_cost_no_turn(bench: Bench) -> None:
     assert (created["tempID"], created["blockedBy"], "status:pending" in created["labels"]) == ("a", ["7"], True)
 
 
-EDITS = "pathlib.Path('half.txt' if turn else 'whole.txt').write_text('x')\n"
+EDITS = """
+for name in ("half.txt", "AGENTS.md", ".claude/settings.json") if turn else ("whole.txt",):
+    pathlib.Path(name).parent.mkdir(exist_ok=True)
+    pathlib.Path(name).write_text("x")
+"""
 
 
 def test_a_repair_that_fails_loses_nothing_of_the_turn_before(bench: Bench) -> None:
@@ -167,6 +171,7 @@ def test_a_repair_that_fails_loses_nothing_of_the_turn_before(bench: Bench) -> N
     (warning,) = [text for text in left.record["warnings"] if "turn before it counts" in text]
     assert "rate limit" in warning
     assert ("whole.txt" in left.text("changes.patch"), "half.txt" in left.text("changes.patch")) == (True, False)
+    assert left.record["left_out_steering"] == ["AGENTS.md", ".claude/settings.json"], "they stay in the tree"
     assert (left.code, "needs-changes-without-finding" in left.text("record.json")) == (1, True)
     assert json.loads(left.text("stdout.log").splitlines()[-1])["total_cost_usd"] == 0.5
     prompts = [entry["prompt"] for entry in asked(bench)]

@@ -18,6 +18,7 @@ def act(given: dict[str, Any], here: Path) -> tuple[str, str]:
     role, files = given["agent"], json.loads((here / "files.json").read_text())
     folder = max(Path(".agents-work").iterdir())
     for name, text in files.get(role, {}).items():
+        (folder / name).resolve().parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     if role == "Coder":
         Path("export.py").write_text(f"TASK = {given['task']['id']!r}\n")

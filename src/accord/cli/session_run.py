@@ -237,8 +237,10 @@ def _output_of(
         kind="agent-output",
     )
     record = run_with_output(request, stop)
-    own = f"{Git(session.root).line('rev-parse', '--show-prefix')}{WORK}/{session.name}/" if record.steering else ""
-    if steering := [path for path in record.steering if not path.startswith(own)]:
+    steering = [*dict.fromkeys([*record.steering, *record.left_out_steering])]
+    above = Git(session.root).line("rev-parse", "--show-prefix") if steering else ""
+    own = f"{above}{WORK}/{session.name}/", f"{above}{INTO}/"  # the input is written again for each turn
+    if steering := [path for path in steering if not path.startswith(own)]:
         message = f"{role} on {document['task']['id']} changed files that steer the next agent: {some_of(steering)}."
         raise Refused(message, hint="Look at them, undo or commit them, and run the command again.")
     changed = lines_of_files(read_patch(run_dir, record)) if record.patch_sha256 else {}

@@ -77,8 +77,13 @@ class RunBudget(Frozen):
         return InternalError(kind="budget", detail=detail, has_hint=True)
 
 
-def take_turns(session: AgentSession, budget: RunBudget, save_changes: Callable[[], None]) -> None:
-    """Let an agent work on the task, and ask it again as long as its result breaks its contract."""
+def take_turns(
+    session: AgentSession, budget: RunBudget, save_changes: Callable[[], None], note_uncounted: Callable[[], None]
+) -> None:
+    """Let an agent work on the task, and ask it again as long as its result breaks its contract.
+
+    ``note_uncounted`` is called where the last turn does not count, but may have changed files.
+    """
     ready = session.ready
     try:
         account, checked = take_attempt(session, ready.prompt, budget)
@@ -100,6 +105,7 @@ def take_turns(session: AgentSession, budget: RunBudget, save_changes: Callable[
         session.job.show(f"accord: the result breaks its contract ({problems}); asking again")
         repaired = _take_repair_turn(session, prompt, budget, resume)
         if repaired is None:
+            note_uncounted()
             return
         account, checked = repaired
         save_changes()

@@ -11,7 +11,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,10 +22,11 @@ from accord.core.errors import AccordError
 from accord.core.findings import count_of, sentence
 from accord.gha.step import guard_git_settings, guard_step_files
 from accord.git.beside import RefChanges, Search, commands_to_undo, guard_refs, keep_work_beside, write_new
-from accord.git.comparison import changes_since, own_messages
+from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.leaving_out import remarks_on
 from accord.git.paths import some_of
 from accord.git.snapshots import Snapshot, restorable
+from accord.git.steering import audit_paths
 from accord.git.trusted_files import TrustedFiles
 from accord.runner import record as layout
 from accord.runner.agent_session import ReadyAgent, agent_session
@@ -179,7 +180,7 @@ class AgentChain:
             guard_step_files(job.environment) as restored,
             agent_session(ready, job, progress) as session,
         ):
-            take_turns(session, budget, save_changes)
+            take_turns(session, budget, save_changes, self._note_uncounted)
         undone = [*changed, *found.undone]
         for name in [*(f"the runner's file {name}" for name in restored), *(f"git's {path}" for path in undone)]:
             job.show(f"accord: {name} was changed while the agent ran. The change was undone.")
@@ -194,7 +195,7 @@ class AgentChain:
         run_dir, record = self.request.run_dir, self.progress.record
         number = last_turn(record.attempts)
         patch, kept = run_dir / layout.PATCH, run_dir / f"attempt-{number}" / layout.PATCH
-        record.patch_sha256, record.steering, self.about_changes = "", (), ()
+        record.patch_sha256, record.steering, record.left_out_steering, self.about_changes = "", (), (), ()
         for beside in run_dir.glob("beside*"):
             layout.make_writable(kept)
             beside.replace(kept.with_name(beside.name))
@@ -207,16 +208,30 @@ class AgentChain:
             else:
                 patch.unlink()
 
+    def _secrets(self) -> Sequence[str]:
+        job, names = self.job, self.job.secret_names
+        known = {name: value for name, value in job.environment.items() if name in names}
+        return redactor_for(known, certain=names).values
+
+    def _changes_since(self, snapshot: Snapshot, secrets: Sequence[str] = ()) -> WorkTreeChanges:
+        own = self.registry.steering_patterns, self.registry.protected
+        return changes_since(snapshot, secrets=secrets, own=own)
+
+    def _steering_left_out(self, changes: WorkTreeChanges) -> tuple[str, ...]:
+        return _to_text(audit_paths(changes.left_out, agent_files=self.registry.steering_patterns).steering)
+
+    def _note_uncounted(self) -> None:
+        """Record what steers agents in the tree after a turn that does not count; the patch lacks it."""
+        if snapshot := self.progress.snapshot:
+            with suppress(AccordError):
+                changes = self._changes_since(snapshot)
+                self.progress.record.left_out_steering = _to_text(changes.steering) + self._steering_left_out(changes)
+
     def _save_changes(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Write the patch, unless it cannot be read or contains a secret; return warnings about it."""
-        request, job, record = self.request, self.job, self.progress.record
-        names = job.secret_names
-        known = {name: value for name, value in job.environment.items() if name in names}
-        secrets = redactor_for(known, certain=names).values
+        request, record, secrets = self.request, self.progress.record, self._secrets()
         try:
-            changes = changes_since(
-                snapshot, secrets=secrets, own=(self.registry.steering_patterns, self.registry.protected)
-            )
+            changes = self._changes_since(snapshot, secrets)
         except AccordError as error:
             raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
         path = request.run_dir / layout.PATCH
@@ -224,7 +239,7 @@ class AgentChain:
         path.unlink(missing_ok=True)
         path.write_bytes(changes.patch)
         record.merged = changes.merged
-        record.steering = tuple(os.fsencode(path).decode("utf-8", "replace") for path in changes.steering)
+        record.steering, record.left_out_steering = _to_text(changes.steering), self._steering_left_out(changes)
         record.pushed = dict([*changes.own_pushes.items()][:_MOST_PUSHED])
         record.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
         warnings = remarks_on(changes.left_out)
@@ -250,6 +265,10 @@ class AgentChain:
             message = "Files that were already uncommitted before the run were left out"
             warnings.append(f"{message}: {some_of(untouched)}.")
         return tuple(warnings)
+
+
+def _to_text(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(os.fsencode(path).decode("utf-8", "replace") for path in paths)
 
 
 def _moved_refs(moved: Mapping[str, str], request: RunRequest) -> InternalError:

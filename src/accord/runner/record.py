@@ -88,6 +88,7 @@ class RunRecord(BaseModel):
     pushed: Mapping[str, str] = {}  # branches of remotes with commits that the agent made and pushed there
     messages: tuple[str, ...] = ()  # of the agent's own commits
     steering: tuple[str, ...] = ()  # changed paths that steer agents or CI, as the checkout tells
+    left_out_steering: tuple[str, ...] = ()  # paths that steer agents, and stay in the tree without being in the patch
     warnings: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
 
