@@ -3,6 +3,7 @@
 import resource
 import secrets
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,6 +186,56 @@ def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(tmp_path: P
     assert not any(path.is_symlink() for path in files.values())
     assert not summary.exists()
     assert {"GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"} <= set(changed)
+
+
+KINDS = {
+    "a link": "touch file; ln -s file env",
+    "a link to a link": "touch file; ln -s file link; ln -s link env",
+    "a link to nothing": "ln -s file env",
+    "a pipe": "mkfifo env",
+    "a link to a pipe": "mkfifo file; ln -s file env",
+    "a device": "mknod -m 666 env c 1 3 2>/dev/null || mkfifo env",
+}
+NOT_A_FILE = {
+    "untouched": ("true", False),
+    "used": ("test -f file && echo forged >> env || true", None),
+    "another file": ("rm env; echo forged > env", True),
+    "no file": ("rm env", True),
+    "another link": ("ln -sfn . env", True),
+}
+
+
+@pytest.mark.parametrize(("agent", "is_changed"), NOT_A_FILE.values(), ids=NOT_A_FILE)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_links_pipes_and_devices_of_the_runner_are_what_they_were(
+    tmp_path: Path, kind: str, agent: str, is_changed: bool | None
+) -> None:
+    def state() -> str:
+        listed = "stat -c '%N %F %t %T %s' env $(ls file link 2>/dev/null); test ! -f file || cat file"
+        return subprocess.run(["sh", "-c", listed], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    subprocess.run(["sh", "-c", kind], cwd=tmp_path, check=True)
+    before = state()
+    with guard_step_files({"GITHUB_ENV": str(tmp_path / "env")}) as changed:
+        subprocess.run(["sh", "-c", agent], cwd=tmp_path, check=True)
+        is_used = "forged" in state()
+    assert state() == before
+    assert changed == (["GITHUB_ENV"] if (is_used if is_changed is None else is_changed) else [])
+
+
+def test_the_output_of_accord_itself_is_not_put_back(tmp_path: Path) -> None:
+    program = """
+import sys
+from accord.gha.step import guard_step_files
+with guard_step_files({"GITHUB_STEP_SUMMARY": "own"}) as changed:
+    print("shown", flush=True)
+print(changed)
+"""
+    (tmp_path / "own").symlink_to("log")
+    with (tmp_path / "log").open("wb") as log:
+        subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stdout=log, check=True)
+    assert (tmp_path / "own").is_symlink()
+    assert (tmp_path / "log").read_text() == "shown\n[]\n"
 
 
 def test_a_file_that_cannot_be_restored_is_reported_and_the_others_are_restored(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """An agent cannot choose by what it writes how the next agent is started."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -176,6 +177,18 @@ def test_at_a_terminal_head_and_its_branch_are_put_back(bench: Bench, script: st
     bench.git("commit", "-qm", "by the person")
 
 
+def test_a_head_that_is_a_link_stays_one(bench: Bench) -> None:
+    head = bench.work / ".git/HEAD"
+    head.unlink()
+    head.symlink_to("refs/heads/main")
+    before = bench.git("rev-parse", "main")
+    for script in ("true", OWN["a commit"], OWN["a new branch"]):
+        with guard_refs(bench.work) as found:
+            shell(bench.work, script)
+        assert (os.readlink(head), bench.git("rev-parse", "main")) == ("refs/heads/main", before)
+        assert ("HEAD" in found.undone) == (script == OWN["a new branch"])
+
+
 OTHERS = {
     "a branch": ("git update-ref refs/heads/other HEAD", "refs/heads/other"),
     "packed refs": ("git pack-refs --all && sed -i s/$(git rev-parse other)/$(git rev-parse main)/ .git/packed-refs",
@@ -209,6 +222,42 @@ def test_a_lock_that_was_there_before_stays(bench: Bench, in_job: bool) -> None:
         (bench.work / "new.txt").write_text("x")
         assert b"new.txt" in changes_since(snapshot).patch
     assert (bench.work / ".git/index.lock").exists()
+
+
+LINKED = {
+    "a hook": "echo one > scripts/pre-commit; ln -s ../../scripts/pre-commit .git/hooks/pre-commit",
+    "a hook that is not there": "ln -s ../../scripts/pre-commit .git/hooks/pre-commit",
+    "a pipe": "mkfifo .git/hooks/pre-commit",
+    "the folder of hooks": "echo one > scripts/pre-commit; rm -r .git/hooks; ln -s ../scripts .git/hooks",
+    "the configuration": "mv .git/config scripts/config; ln -s ../scripts/config .git/config",
+    "exclude": "echo '*.local' > scripts/exclude; mkdir -p .git/info; ln -sf ../../scripts/exclude .git/info/exclude",
+}
+MEDDLING = {
+    "untouched": "true",
+    "written": "for name in pre-commit config exclude; do test ! -f scripts/$name || echo '#' >> scripts/$name; done",
+    "added": "test ! -L .git/hooks || echo evil > .git/hooks/post-commit",
+    "without links": "cp .git/config a; mv a .git/config; rm -rf .git/hooks .git/info; mkdir .git/hooks .git/info",
+    "other links": "cp -r scripts other; echo evil > other/post-commit; rm -rf .git/hooks; ln -s ../other .git/hooks; "
+    "ln -sf ../../other .git/info/exclude; ln -sf ../other/config .git/config",
+    "another folder behind a link": "mv scripts old; cp -r old other; echo > other/post-commit; ln -s other scripts",
+}
+
+
+@pytest.mark.parametrize("agent", MEDDLING.values(), ids=MEDDLING)
+@pytest.mark.parametrize("linked", LINKED.values(), ids=LINKED)
+def test_links_and_pipes_among_gits_settings_are_what_they_were(bench: Bench, linked: str, agent: str) -> None:
+    def state() -> str:
+        listed = "for path in $(find .git/config .git/info/ .git/hooks .git/hooks/ | sort); do stat -c '%N %F' $path; "
+        script = f"{listed} test ! -f $path || cat $path; done"
+        return subprocess.run(script, cwd=bench.work, shell=True, check=True, capture_output=True, text=True).stdout
+
+    shell(bench.work, f"mkdir -p scripts .git/hooks .git/info; {linked}")
+    before = state()
+    with guard_git_settings(bench.work / ".git") as changed:
+        shell(bench.work, agent)
+        is_changed = state() != before
+    assert state() == before
+    assert bool(changed) == is_changed
 
 
 @pytest.mark.parametrize(

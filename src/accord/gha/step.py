@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from accord.core.findings import Finding, Severity
+from accord.files.states import PathState, holds, paths_below, put_back, readable, states_of, with_targets
 from accord.files.store import DISK_FULL
 from accord.text.hidden import as_seen
 
@@ -84,14 +83,25 @@ STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GIT
 def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
     """Undo what is written to the runner's files of this step meanwhile; the list gets the names of those files.
 
-    An agent can find them in RUNNER_TEMP, and steer later steps. Raises OSError when one could not be restored.
+    An agent can find them in RUNNER_TEMP, and steer later steps. A link stays, and the file that it leads to counts;
+    pipes, devices and accord's own output are not read. Raises OSError when one could not be restored.
     """
-    names = {Path(environment[name]): name for name in STEP_FILES if environment.get(name)}
-    before, changed = _contents_of(names), list[str]()
+    named = {Path(environment[name]): name for name in STEP_FILES if environment.get(name)}
+    names = {place: name for path, name in named.items() for place in with_targets(path) if not _is_own_output(place)}
+    before, changed = states_of(names), list[str]()
     try:
         yield changed
     finally:
-        _undo(names, before, changed)
+        put_back(names.items(), before, changed)
+
+
+def _is_own_output(path: Path) -> bool:
+    """Return whether this process writes its standard output or error to a file, such as that behind /dev/stdout."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(path.lstat(), os.fstat(descriptor)):
+                return True
+    return False
 
 
 _SETTINGS = ("commondir", "config", "config.worktree", "hooks", "info", "objects/info/alternates", "refs/remotes")
@@ -119,91 +129,26 @@ def guard_git_settings(directory: Path | None, *, with_refs: bool = False) -> It
     own, tops = directory.stat(), [directory / name for name in (*_SETTINGS, *(_REFS + _LOCKS if with_refs else ()))]
     if with_refs:
         tops += [place / name for place in directory.glob("worktrees/*/") for name in _WORKTREE]
-    folders = [path for path in tops if path.is_dir()]
-    before = _contents_of(path for top in tops for path in _paths_below(top))
+    roots = states_of(tops)
+    before = states_of(path for root in roots for path in paths_below(root)) | roots
     try:
         yield changed
     finally:
         if directory.is_dir() and os.path.samestat(own, directory.lstat()):
             for folder in sorted({above for top in tops for above in top.parents if above.is_relative_to(directory)}):
                 if folder.is_dir() and not folder.is_symlink():
-                    _readable(folder)
-            links = [top for top in tops if top.is_symlink()]
-            paths = sorted({*before, *(path for top in tops if top not in links for path in _paths_below(top))})
-            _undo({path: str(path) for path in (*links, *paths)}, before, changed)
-            for folder in folders:
-                folder.mkdir(parents=True, exist_ok=True)
+                    readable(folder)
+            put_back(((path, str(path)) for path in _places_to_put_back(roots, before)), before, changed)
         elif os.path.lexists(directory):
             changed.append(str(directory))
             directory.rename(directory.with_name(f"{directory.name}-of-the-agent-{os.urandom(4).hex()}"))
 
 
-def _contents_of(paths: Iterable[Path]) -> dict[Path, tuple[int, bytes]]:
-    return {path: (path.stat().st_mode, path.read_bytes()) for path in paths if path.is_file()}
-
-
-def _undo(names: Mapping[Path, str], before: Mapping[Path, tuple[int, bytes]], changed: list[str]) -> None:
-    """Put back the files that are not as before, and list their names; raise the first error when all were tried."""
-    failures = []
-    for path, name in names.items():
-        mode, content = before.get(path, (0, None))
-        try:
-            if not _holds(path, content):
-                changed.append(name)
-                _restore(path, content)
-            if content is not None and path.stat().st_mode != mode:
-                path.chmod(mode)
-        except OSError as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
-
-
-def _paths_below(top: Path) -> Iterator[Path]:
-    """Yield the files and links below a folder, which becomes readable, or the path itself if it is something else."""
-    if not top.is_dir():
-        yield from [top] if os.path.lexists(top) else []
-        return
-    for place, names, files in os.walk(_readable(top)):
-        folder = Path(place)
-        yield from (folder / name for name in files)
-        for name in names:
-            if (folder / name).is_symlink():
-                yield folder / name
-            else:
-                _readable(folder / name)  # os.walk goes into it next
-
-
-def _readable(folder: Path) -> Path:
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        folder.chmod(stat.S_IRWXU)
-    return folder
-
-
-def _holds(path: Path, content: bytes | None) -> bool:
-    """Return whether a path is a file of this content, or absent if that is None. Reads no file of another size."""
-    try:
-        status = path.lstat()
-        is_alike = content is not None and stat.S_ISREG(status.st_mode) and status.st_size == len(content)
-        return is_alike and path.read_bytes() == content
-    except (FileNotFoundError, NotADirectoryError):
-        return content is None
-    except OSError:
-        return False
-
-
-def _restore(path: Path, content: bytes | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        path.parent.chmod(stat.S_IRWXU)
-    if path.is_dir() and not path.is_symlink():
-        for _ in _paths_below(path):
-            pass  # its folders become writable
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-    if content is not None:
-        path.write_bytes(content)
+def _places_to_put_back(roots: Mapping[Path, PathState], before: Mapping[Path, PathState]) -> Iterator[Path]:
+    """Yield the paths that were there or are there now: what is below the roots when these are as they were."""
+    yield from sorted(roots)
+    below = {path for root, state in roots.items() if holds(root, state) for path in paths_below(root)}
+    yield from sorted({*before, *below} - {*roots})
 
 
 ANNOTATIONS_PER_TYPE = 10

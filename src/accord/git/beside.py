@@ -23,6 +23,7 @@ from pathlib import Path
 
 from accord.core.errors import AccordError
 from accord.core.frozen import Frozen
+from accord.files.states import holds, restore, state_of
 from accord.git.extraction import extract
 from accord.git.filters import read_settings
 from accord.git.index import files_below, work_trees
@@ -290,7 +291,7 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
     """Put HEAD and its branch back where they were; fill the yielded value when the block ends. Raises GitFailed."""
     git, changes = Git(directory), RefChanges()
     own = Path(git.line("rev-parse", "--absolute-git-dir"))
-    head, branch = (own / "HEAD").read_bytes(), git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
+    head, branch = state_of(own / "HEAD"), git.attempt("symbolic-ref", "--quiet", "HEAD").stdout.decode().strip()
     shared = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
     locks = [lock for lock in (own / "index.lock", own / "HEAD.lock", shared / f"{branch}.lock") if not lock.exists()]
     commit, top = git.line("rev-parse", "HEAD", "--show-toplevel").split("\n", 1)
@@ -301,11 +302,9 @@ def guard_refs(directory: Path) -> Iterator[RefChanges]:
         for lock in locks:
             with suppress(OSError):
                 lock.unlink()
-        file = own / "HEAD"
-        if file.is_symlink() or not file.is_file() or file.read_bytes() != head:  # git does not start without it
-            file.unlink(missing_ok=True)
-            with suppress(OSError):  # without `.git`; reading the changes refuses that
-                file.write_bytes(head)
+        if not holds(own / "HEAD", head):  # git does not start without it
+            if own.is_dir():  # reading the changes refuses a tree without it
+                restore(own / "HEAD", head)
             changes.undone.append("HEAD")
         is_moved = git.commit_of("HEAD") != commit
         if is_moved and not git.attempt("update-ref", "--no-deref", branch or "HEAD", commit).returncode:
