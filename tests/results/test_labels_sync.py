@@ -10,19 +10,19 @@ from support.killing import kill_at
 from support.stage import Stage
 
 from accord.cli.repos_run import sync_labels
-from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, WrongUsage
+from accord.engine.operations import OperationLog
 from accord.github.client import Connection, GitHub
 from accord.github.models import Label
 from accord.kit.many import ManyOutcome
 from accord.results.label_sync import (
     LabelAction,
     LabelEntry,
+    LabelRecord,
     apply_labels,
-    extend_record,
     label_checks,
     parse_labels,
     plan_labels,
-    read_record,
     shipped_labels,
 )
 from accord_sandbox.faults import KINDS, Exchange, Fault
@@ -145,10 +145,11 @@ def test_the_record_knows_what_syncs_created_through_deletion_and_renaming(stage
         ([entry("a2", "a"), entry("b"), entry("mine", "theirs")], {"a2", "b"}),
         ([entry("b")], {"b"}),
     ]:
-        ours = read_record(record)
-        for action in sync(stage, wanted, ours)[0]:
-            ours = extend_record(record, ours, action)
-        assert ours == read_record(record) == known
+        current, log = stage.adapter().labels(), OperationLog()
+        ours = LabelRecord(record, current)
+        actions, _ = plan_labels(wanted, current, ours.names)
+        apply_labels(stage.adapter(), actions, lambda _: None, log, ours.track)
+        assert ours.names == {*json.loads(record.read_text())} == known
     assert "mine" in labels_on(stage)
     assert "a2" not in labels_on(stage)
 
@@ -159,7 +160,44 @@ def test_a_sync_that_is_killed_has_noted_what_it_created_so_that_pruning_finds_i
     file.write_text("\n".join(f"- {{name: {name}, color: '111111'}}" for name in ("one", "two", "three")))
     kill_at(4, ["labels", "sync", "--file", str(file), "--record", str(record)], stage)
     assert labels_on(stage).keys() >= {"one", "two", "three"}
-    assert read_record(record) == {"one", "two"}
+    assert LabelRecord(record, stage.adapter().labels()).names == {"one", "two", "three"}
+    stage.send("PATCH", f"/repos/{stage.repository}/labels/three", description="Mine")
+    assert LabelRecord(record, stage.adapter().labels()).names == {"one", "two"}, "another one may be of a person"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("found", "ours"), [(None, {"new"}), ("old", {"new"}), ("theirs", set())])
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_label_whose_request_was_interrupted_is_of_the_sync_if_github_has_it_as_it_was_sent(
+    stage: Stage, tmp_path: Path, found: str | None, ours: set[str], is_sent: bool
+) -> None:
+    record = tmp_path / "record.json"
+    record.write_text('["gone", "old"]')
+    make(stage, "old", "theirs")
+    wanted = [entry("new", *filter(None, [found]))]
+    current = stage.adapter().labels()
+    (action,) = plan_labels(wanted, current, ())[0]
+
+    def interrupt() -> None:
+        with LabelRecord(record, current).track(action):
+            if is_sent:
+                sync(stage, wanted)
+            raise Interrupted("A signal.", hint="")
+
+    with pytest.raises(Interrupted):
+        interrupt()
+    left = {"old"} - {found}
+    again = LabelRecord(record, stage.adapter().labels())
+    assert again.names == (ours | left if is_sent else {"old"})
+    again.save()
+    assert json.loads(record.read_text()) == sorted(again.names)
+
+
+def test_a_refused_label_is_not_in_the_record(stage: Stage, tmp_path: Path) -> None:
+    record = LabelRecord(tmp_path / "record.json", ())
+    bad = LabelAction("bad", "created", Label("bad", "", "red"))
+    ended, _ = apply_labels(stage.adapter(), [bad], lambda _: None, None, record.track)
+    assert (ended[0].action, json.loads((tmp_path / "record.json").read_text())) == ("failed", [])
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[1]", "\udcff"])
@@ -167,7 +205,7 @@ def test_a_record_that_cannot_be_read_deletes_nothing(tmp_path: Path, text: str)
     record = tmp_path / "labels.json"
     record.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(WrongUsage):
-        read_record(record)
+        LabelRecord(record, ())
 
 
 def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:

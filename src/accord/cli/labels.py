@@ -33,11 +33,10 @@ from accord.results.label_sync import (
     UP_TO_DATE,
     LabelAction,
     LabelEntry,
+    LabelRecord,
     apply_labels,
-    extend_record,
     parse_labels,
     plan_labels,
-    read_record,
     shipped_labels,
 )
 
@@ -96,19 +95,15 @@ def sync(given: _SyncLabelsArguments) -> int:
         api = urlsplit(os.environ.get("GITHUB_API_URL") or "https://api.github.com").netloc.replace(":", "_")
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "accord", "labels", api)
         own = Path(given.sandbox) / "labels.json" if given.sandbox is not None else state / f"{repository.lower()}.json"
-        record = given.record or own
-        ours = read_record(record)
-        if not can_be_written(record):
-            raise WrongUsage(f"Cannot write the record {record}.", hint="Pass a writable file with `--record`.")
-        planned, findings = plan_labels(entries, github.labels(), ours if given.prune else (), given.remove)
-        progress, log = Progress(len(planned)), OperationLog(given.dry_run)
-
-        def record_action(action: LabelAction) -> None:
-            nonlocal ours
-            ours = extend_record(record, ours, action)
-            progress(action)
-
-        ended, problem = apply_labels(github, planned, progress if given.dry_run else record_action, log)
+        path = given.record or own
+        if not can_be_written(path):
+            raise WrongUsage(f"Cannot write the record {path}.", hint="Pass a writable file with `--record`.")
+        labels, log = github.labels(), OperationLog(given.dry_run)
+        record = LabelRecord(path, labels)
+        if not given.dry_run:
+            record.save()
+        planned, findings = plan_labels(entries, labels, record.names if given.prune else (), given.remove)
+        ended, problem = apply_labels(github, planned, Progress(len(planned)), log, record.track)
     if problem is None and (failed := [action for action in ended if action.action == FAILED]):
         message = f"GitHub refused {count_of(len(failed), 'label')}. `{failed[0].name}`: {failed[0].error}"
         problem = Refused(message, hint="Correct each label that failed, and run the same command again.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -171,15 +172,24 @@ def apply_labels(
     actions: Sequence[LabelAction],
     on_action: Callable[[LabelAction], None],
     log: OperationLog | None = None,
+    track: Callable[[LabelAction], AbstractContextManager[object]] = nullcontext,
 ) -> tuple[list[LabelAction], AccordError | None]:
-    """Apply the actions until GitHub is unreachable or forbids all; return how they ended, and that error."""
+    """Apply the actions until GitHub is unreachable or forbids all; return how they ended, and that error.
+
+    Each change is made in a block of ``track``.
+    """
+
+    def send(action: LabelAction) -> None:
+        with track(action):
+            _apply(github, action)
+
     ended, log = list[LabelAction](), log or OperationLog()
     problem: AccordError | None = None
     for action in actions:
         result, refusal = action, problem
         try:
             if action.is_change and problem is None:
-                log.write("sync-label", action.name, partial(_apply, github, action))
+                log.write("sync-label", action.name, partial(send, action))
         except (Stopped, Refused) as error:
             refusal = error
             is_of_all = isinstance(error, (Stopped, Forbidden)) or (isinstance(error, NotThere) and not action.found)
@@ -206,31 +216,51 @@ def _apply(github: GitHub, action: LabelAction) -> None:
         github.delete_label(found.name)
 
 
-def read_record(path: Path) -> set[str]:
-    """Return the names that earlier syncs created; none without a record. Raises WrongUsage for a broken one."""
-    try:
-        names = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return set()
-    except (OSError, ValueError) as error:
-        raise WrongUsage(f"Cannot read the record {path}: {error}", hint="Fix or delete the file.") from None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise WrongUsage(f"The record {path} is not a list of names.", hint="Fix or delete the file.")
-    return set(names)
+class LabelRecord:
+    """The names of the repository's labels that syncs created, kept in a file for pruning.
 
+    The label that a request creates or renames is there as it is sent. If the request is interrupted, the label counts
+    at the next sync if the repository has exactly that one.
+    """
 
-def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
-    """Record what happened to one label, also for a sync that is interrupted; return the names in the record now."""
-    after = set(known)
-    if action.action == CREATED:
-        after.add(action.name)
-    elif action.action == DELETED:
-        after.discard(action.name)
-    elif action.action == RENAMED and action.found and action.found.name in known:
-        after = {*after - {action.found.name}, action.name}
-    if after != known:
-        write_whole(path, json.dumps(sorted(after), indent=2, ensure_ascii=False) + "\n")
-    return after
+    def __init__(self, path: Path, labels: Iterable[Label]) -> None:
+        """Read the file, with the labels of the repository. Raises WrongUsage where it is broken."""
+        self._path, self._stored = path, list[object]()
+        try:
+            self._stored = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            raise WrongUsage(f"Cannot read the record {path}: {error}", hint="Fix or delete the file.") from None
+        stored = self._stored
+        if not isinstance(stored, list) or not all(isinstance(entry, (str, dict)) for entry in stored):
+            raise WrongUsage(f"The record {path} is not a list of names.", hint="Fix or delete the file.")
+        found = [(label.name, asdict(label)) for label in labels]
+        there = {name.casefold() for name, _ in found}
+        self.names = {entry for entry in stored if isinstance(entry, str) and entry.casefold() in there}
+        self.names |= {name for name, label in found if label in stored}
+
+    def save(self, sent: Label | None = None) -> None:
+        """Write the names, and the label that is being sent."""
+        entries: list[object] = [*sorted(self.names), *([asdict(sent)] if sent else [])]
+        if entries != self._stored:
+            write_whole(self._path, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
+            self._stored = entries
+
+    @contextmanager
+    def track(self, action: LabelAction) -> Iterator[None]:
+        """Record what the block does to a label, also if the block is interrupted."""
+        wanted, old = action.wanted, {action.found.name} if action.found else set()
+        is_ours = old <= self.names  # a new label is
+        after = self.names - old | ({wanted.name} if wanted and is_ours else set())
+        self.save(wanted if after - self.names else None)
+        try:
+            yield
+        except Refused:
+            self.save()
+            raise
+        self.names = after
+        self.save()
 
 
 LABEL_FILES = (".github/labels.yml", ".github/labels.yaml", ".github/labels.json")
