@@ -845,6 +845,7 @@ DESIGNED_BEFORE = DESIGNED.replace(AT, BEFORE_AT)
         ("", outputs(("Researcher", "OK")), AT, []),
         (DESIGNED_BEFORE, "", AT, ["session-altered"]),
         (DESIGNED_BEFORE, "", None, ["session-altered"]),
+        (DESIGNED, "", AT, ["session-altered"]),
         *(
             (DESIGNED_BEFORE, outputs((role, "OK"), task="meta"), AT, ["session-altered"])
             for role in ("Researcher", "Designer")
@@ -944,6 +945,7 @@ def test_a_correction_begins_again_only_with_a_new_request(
         ([GATES[0]], corrected("queued"), corrected("queued", BEFORE_AT), ["session-altered"]),
         *(([GATES[0]], corrected(status), corrected("none", None), []) for status in (None, "queued", "completed")),
         ([REQUESTED], corrected("none"), corrected("dispatched"), []),
+        ([REQUESTED], corrected("queued", BEFORE_AT), corrected("completed", BEFORE_AT), ["session-altered"]),
     ],
 )
 def test_no_correction_is_recorded_that_no_answer_requests(

@@ -182,6 +182,8 @@ def _design_findings(before: Session, after: Session, now: SessionStatus) -> Ite
     is_back = CORRECTION_STAGES.index(now.correction_status) < CORRECTION_STAGES.index(stage)
     if (stage, now.correction_status) == ("dispatched", "queued"):  # an agent that failed is sent no longer
         is_back = bool(_corrections(after) and now.last_correction.agent)
+    if old and old.correction_status != "completed" == now.correction_status:
+        is_back |= correction_of(now) == "queued"  # the dispatch was for an earlier request
     if old and not request and _sets_correction(old, now, is_same=is_same, is_open=bool(said and not said.answer)):
         message = "This change records a correction of the design that no answer requests."
         yield Finding("session-altered", message, pointer(STATUS_FILE, "gate_tracking"), hint=ALTERED)
@@ -213,7 +215,8 @@ def _dropped_requests(before: Session, after: Session, now: SessionStatus) -> It
     added = [(one.answer, one.at) for one in after.history[len(before.history) :] if one.answer != _request_of(was)]
     requests = [one for one in (*first, *added) if one[0]]
     for (text, at), (_, until) in pairwise([*requests, ("", "")]):
-        passed = {one.agent for one in own if _is_done(one) and not (is_before(one.at, at) or is_before(until, one.at))}
+        done = (one for one in own if _is_done(one) and not (is_before(one.at, at) or is_before(until, one.at)))
+        passed = {one.agent for one in done if one not in before.outputs or is_before(at, one.at)}
         is_sent = not is_before(now.last_correction.at or "", at)
         is_done = bool(passed if until else passed & sent) if own else is_sent
         is_under_way = not until and text == _request_of(last) and correction_of(now) != "completed"
