@@ -160,7 +160,7 @@ def _tasks(move: AttemptedMove, *_: str) -> Iterator[Need]:
         yield Need(f"These tasks are not completed: {names}. Complete them.", f"completed tasks: {names}", "tasks")
     if unreviewed := move.record.unreviewed:
         names = names_of([f"{name} ({', '.join(gates)})" for name, gates in unreviewed.items()], between="; ")
-        is_cut_off = any(map(move.record.interrupted_review, unreviewed))
+        is_cut_off = any(map(move.record.has_interrupted_review, unreviewed))
         again = "Repeat `accord dispatch --take` where it was interrupted. Otherwise, have" if is_cut_off else "Have"
         how = "them reviewed, or waive that with `accord session task` in IMPLEMENT_LOOP."
         text = f"These tasks are completed without their reviews: {names}. {again} {how}"

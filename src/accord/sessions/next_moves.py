@@ -286,7 +286,7 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
 
 def _missed_step(session: Session, task: SessionTask) -> ProposedStep:
     """Return the step for a completed task without a review: to take it again after an interruption, or to go back."""
-    step = next(_review_steps(session, task), None) if session.record.interrupted_review(task.id) else None
+    step = next(_review_steps(session, task), None) if session.record.has_interrupted_review(task.id) else None
     if step and step.role:
         return taking_step(session, step.task, step.role)
     return _task_command(session, task.id, "implemented")

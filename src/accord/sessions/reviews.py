@@ -144,14 +144,13 @@ class ReviewRecord:
         """
         return self.open_gates(task_id) if self.last and task_id in self._completed else ()
 
-    def interrupted_review(self, task_id: str) -> str:
-        """Return the review that completed a task, but is not recorded; empty where that cannot be.
+    def has_interrupted_review(self, task_id: str) -> bool:
+        """Return whether a review may have completed a task and not been recorded.
 
         An OK completes a task only where no other review is missing.
         """
         gates = self.missed_gates(task_id)
-        is_one = len(gates) == 1 and gates[0] in REVIEWS and gates[0] not in self.results[task_id]
-        return gates[0] if is_one else ""
+        return len(gates) == 1 and gates[0] in REVIEWS and gates[0] not in self.results[task_id]
 
     @property
     def held_agents(self) -> dict[str, str]:
