@@ -16,7 +16,7 @@ from accord.git.beside import Search, keep_work_beside
 from accord.git.comparison import WorkTreeChanges, changes_since, own_messages
 from accord.git.extraction import extract
 from accord.git.index import blobs_of
-from accord.git.leaving_out import BY_FILTER, HIDDEN, ONLY_HERE, STATE, UNREADABLE, UNSEEN
+from accord.git.leaving_out import BY_FILTER, HIDDEN, NOT_FETCHED, ONLY_HERE, STATE, UNREADABLE, UNSEEN
 from accord.git.patch_text import header_names
 from accord.git.patches import changes_between, filtered_findings
 from accord.git.program import UNTRUSTED, Git
@@ -62,6 +62,8 @@ HIDE = {
 
 COMMIT = "git add -A; git commit -qm Before"
 SPARSE = "git update-index -q --refresh; git sparse-checkout set src; test ! -e c/d.txt"
+ADD_SPARSE = "add() { git add --sparse -f $@; git commit -qm new; git sparse-checkout reapply; }; add"
+CACHE = "git update-index --add --cacheinfo 100644,$(echo cached | git hash-object -w --stdin)"
 AS_MERGED = """
 git switch {how} side; echo password > public.txt; git add public.txt; git commit -qm side
 git update-ref refs/remotes/origin/side HEAD; git switch -q main; git merge -q --allow-unrelated-histories side
@@ -133,6 +135,33 @@ CASES = {
     "a change outside of the sparse cone": Case(
         "mkdir -p c; echo new > c/new.txt; echo b = 2 > src/b.py", ["c/new.txt", "src/b.py"],
         before=SPARSE, extracted=["c/new.txt", "src/b.py"],
+    ),
+    **{
+        f"the index outside of the sparse cone: {agent}": Case(
+            f"{agent}; echo b = 2 > src/b.py", sorted([*changed, "src/b.py"]), left or {},
+            f"mkdir e; echo e > e/f.txt; {COMMIT}; {SPARSE}; echo password > key.gen", has=tuple(has),
+        )
+        for agent, changed, left, *has in (
+            (f"git sparse-checkout add c; git mv c/d.txt c/e.txt; {COMMIT}", ["c/d.txt", "c/e.txt"], {}, "rename to"),
+            ("git sparse-checkout add c; mv c/d.txt c/e.txt", ["c/d.txt", "c/e.txt"], {}, "rename to"),
+            ("git rm -q --sparse c/d.txt", ["c/d.txt"], {}, "deleted file mode"),
+            ("git rm -q --sparse c/d.txt; git commit -qm gone", ["c/d.txt"], {}, "deleted file mode"),
+            ("git mv --sparse c/d.txt c/e.txt; git commit -qm moved", ["c/d.txt", "c/e.txt"], {}, "rename from"),
+            ("git sparse-checkout disable; git rm -q c/d.txt", ["c/d.txt"], {}, "deleted file mode"),
+            ("git sparse-checkout disable; rm -r c", ["c/d.txt"], {}, "deleted file mode"),
+            (f"mkdir c; echo n > c/n; {ADD_SPARSE} c/n", ["c/n"], {}, "+n\n"),
+            (f"mkdir c; cp key.gen c/n; echo n > c/m; {ADD_SPARSE} c/n c/m", ["c/m"], {"c/n": HIDDEN}),
+            (f"mkdir -p c/.accord; echo n > c/.accord/n; {ADD_SPARSE} c/.accord/n", [], {"c/.accord/n": STATE}),
+            (f"{CACHE},c/d.txt; git commit -qm cached", ["c/d.txt"], {}, "+cached", "-d\n"),
+            (f"{CACHE},c/new.txt; git commit -qm cached", ["c/new.txt"], {}, "+cached"),
+            ("git read-tree HEAD; git rm -q --cached --sparse c/d.txt", ["c/d.txt"], {}, "deleted file mode"),
+            ("rm .git/index; git reset -q; git rm -q --sparse c/d.txt", ["c/d.txt"], {}, "deleted file mode"),
+            ("git sparse-checkout set c; git sparse-checkout set src; git rm -q --sparse c/d.txt", ["c/d.txt"], {}),
+        )
+    },
+    "a file outside of the sparse cone beside one that a person removed": Case(
+        "git rm -q --sparse e/f.txt; git commit -qm gone", ["e/f.txt"], {},
+        f"mkdir e; echo e > e/f.txt; {COMMIT}; {SPARSE}; git rm -q --sparse c/d.txt",
     ),
     "a state file that a setting hides and the agent stages": Case(
         "echo log > run.log; git add -f run.log; echo new > new.txt", ["new.txt"], {"run.log": STATE},
@@ -220,6 +249,14 @@ def test_a_change_is_in_the_patch_or_left_out_and_named(work: Path, name: str) -
         assert all(part in patch for part in case.has)
         assert not any(part in patch for part in case.lacks)
     assert not (work.parent / "ran").exists()
+
+
+def test_a_removed_file_that_a_partial_clone_never_fetched_is_left_out(work: Path) -> None:
+    git(work, "config", "uploadpack.allowFilter", "true")
+    git(work.parent, "clone", "-q", "--filter=blob:none", "--sparse", work.as_uri(), "partial")
+    partial = work.parent / "partial"
+    changes = ran(partial, lambda: shell(partial, "git rm -q --sparse c/d.txt; echo new > new.txt"))
+    assert (paths(changes.patch), changes.left_out) == (["new.txt"], {"c/d.txt": NOT_FETCHED})
 
 
 def test_a_file_that_git_cannot_read_takes_no_other_with_it(work: Path) -> None:

@@ -6,6 +6,7 @@ repository's git would have stored it before.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -26,8 +27,18 @@ from accord.git.index import (
     is_only_here,
     unfinished_merge,
     untracked_files,
+    unwritten_paths,
 )
-from accord.git.leaving_out import BY_FILTER, ELSEWHERE, STATE, UNREADABLE, ChangedPath, own_state, reasons_to_leave_out
+from accord.git.leaving_out import (
+    BY_FILTER,
+    ELSEWHERE,
+    NOT_FETCHED,
+    STATE,
+    UNREADABLE,
+    ChangedPath,
+    own_state,
+    reasons_to_leave_out,
+)
 from accord.git.patches import Change, changes_between, difference, paths_with_new_markers
 from accord.git.paths import is_folder
 from accord.git.program import SUBMODULE, Git, GitFailed, is_ancestor, join_nul, split_nul
@@ -83,7 +94,7 @@ def changes_since(
         changed = [path for path in changed if path not in cloned and path not in comparison.nested]
         pointers = _known_pointers(comparison, changed)
         left = reasons_to_leave_out(_facts_of(comparison, changed, pointers), snapshot.state_files)
-        left |= _half_moved(comparison, changed, left) | cloned
+        left |= _half_moved(comparison, changed, left) | _not_fetched(comparison, changed) | cloned
         failed = _store(
             comparison, [path for path in changed if path not in left], pointers, _of_merge(comparison, left)
         )
@@ -208,10 +219,22 @@ class _Comparison(Frozen):
         return is_known and is_folder(os.fspath(self.before.top / path))
 
     def _is_put_aside(self, path: str) -> bool:
-        """Return whether a sparse checkout took a path out of the work tree."""
+        """Return whether a sparse checkout keeps a path out of the work tree: its entry of the index counts."""
         staged, first = self.staged.get(path), self.before.index.get(path)
-        was_hidden = first is not None and first.flag in "Ss" and path in self.before.seen
-        return staged is not None and staged.flag in "Ss" and not was_hidden
+        was_hidden = first is not None and first.is_sparse and path in self.before.seen
+        is_lacking = staged is not None and (staged.is_sparse or path in self._never_written)
+        return is_lacking and not was_hidden
+
+    @cached_property
+    def _never_written(self) -> Collection[str]:
+        """The paths of a sparse checkout that git never wrote to the work tree, although no flag says so."""
+        known = self.before.seen.keys() | self.seen.keys()
+        absent = [path for path, entry in self.staged.items() if path not in known and not entry.is_sparse]
+        if not absent or not any(entry.is_sparse and path not in known for path, entry in self.before.index.items()):
+            return ()
+        with suppress(GitFailed, subprocess.TimeoutExpired):
+            return unwritten_paths(self.before.agents_git()) & {*absent}
+        return ()
 
     def _forcibly_added(self) -> set[str]:
         new = [path for path in self.staged if path not in self.before.index and path in self.seen]
@@ -222,13 +245,15 @@ class _Comparison(Frozen):
     def _is_staged_anew(self, path: str) -> bool:
         """Return whether the index tells more than the work tree: a removal, a mode, or a file that is not there."""
         before, now = self.before.index.get(path), self.staged.get(path)
-        if before is None or now == before or not self.descends:
+        if now == before or not self.descends:
             return False
-        if before.mode == SUBMODULE and path not in self.seen:
+        if path in self.seen:
+            return before is not None and (now is None or self._has_staged_mode(path))
+        if before and before.mode == SUBMODULE:
             return now is None or now[1:] != before[1:]
-        if path not in self.seen:
-            return self._is_put_aside(path) and now is not None and now[1:] != before[1:]
-        return now is None or self._has_staged_mode(path)
+        if now and self._is_put_aside(path):
+            return now.mode != SUBMODULE if before is None else now[1:] != before[1:]
+        return before is not None and before.is_sparse and path not in self.before.seen
 
     def _has_staged_mode(self, path: str) -> bool:
         """Return whether a mode was staged that the file on the disk does not have; a commit gives way to the disk."""
@@ -267,6 +292,19 @@ class _Comparison(Frozen):
 def _facts_of(comparison: _Comparison, changed: Sequence[str], pointers: Mapping[str, str]) -> Iterator[ChangedPath]:
     """Yield what decides whether changed paths are left out; those of ``pointers`` never are."""
     before, filtered = comparison.before, filters_of(comparison.ours, changed)
+    absent = [path for path in changed if path not in comparison.seen]
+    aside = [path for path in absent if comparison.mode_of(path) not in ("", SUBMODULE)]
+    contents = comparison.ours.contents([comparison.staged[path].blob for path in aside])
+    for path, content in zip(aside, contents, strict=True):
+        is_new, text = path not in comparison.commit, content or b""
+        yield ChangedPath(
+            path,
+            int(comparison.staged[path].mode, 8),
+            len(text),
+            is_new,
+            is_private=is_new and hashlib.sha256(text).digest() in before.private and text != b"",
+            is_filtered=path in filtered and not (is_pointer(text) or is_encrypted(text)),
+        )
     for path in changed:
         now = comparison.seen.get(path)
         if now and path not in pointers:
@@ -309,6 +347,16 @@ def _half_moved(comparison: _Comparison, changed: Sequence[str], left: Mapping[s
     made = {*blobs_of(comparison.ours, files).values()}
     known = {path: moved[digests[path]] for path in gone if digests.get(path) and digests[path] in moved}
     return {path: STATE for path in state if comparison.commit[path].blob in made} | known
+
+
+def _not_fetched(comparison: _Comparison, changed: Sequence[str]) -> dict[str, str]:
+    """Return the paths outside of a sparse checkout whose contents a partial clone lacks: no patch can change them."""
+    index, seen = comparison.before.index, comparison.before.seen
+    outside = [path for path in changed if path in index and index[path].is_sparse and path not in seen]
+    known = {path: entry.blob for path, entry in comparison.commit.items() if entry.mode != SUBMODULE}
+    absent = [path for path in outside if path in known and path not in comparison.seen]
+    contents = zip(absent, comparison.ours.contents([known[path] for path in absent]), strict=True)
+    return {path: NOT_FETCHED for path, content in contents if content is None}
 
 
 def _known_pointers(comparison: _Comparison, changed: Sequence[str]) -> dict[str, str]:

@@ -127,8 +127,8 @@ def _stage_changes(
 
 def _clear_flags(scratch: Git, entries: Mapping[str, IndexEntry]) -> None:
     """Let git see changes behind the flags of its index, except that a sparse checkout lacks a file."""
-    hidden = {path: entry.flag for path, entry in entries.items() if entry.is_hidden}
-    shown = [path for path, flag in hidden.items() if flag not in "Ss" or os.path.lexists(scratch.directory / path)]
+    hidden = {path: entry for path, entry in entries.items() if entry.is_hidden}
+    shown = [path for path, entry in hidden.items() if not entry.is_sparse or os.path.lexists(scratch.directory / path)]
     if shown:
         for option in ("--no-assume-unchanged", "--no-skip-worktree"):
             scratch("update-index", option, "-z", "--stdin", data=join_nul(shown))

@@ -36,6 +36,11 @@ class IndexEntry(NamedTuple):
         """Whether a flag keeps git from looking at the file."""
         return self.flag == "S" or self.flag.islower()
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it has the flag skip-worktree, by which a sparse checkout keeps a file out of the work tree."""
+        return self.flag.upper() == "S"
+
 
 def entries_of(git: Git) -> dict[str, IndexEntry]:
     """Return the entries of git's index by path; of an unmerged one, its last version."""
@@ -45,6 +50,14 @@ def entries_of(git: Git) -> dict[str, IndexEntry]:
         flag, mode, blob, _stage = facts.split(" ")
         found[path] = IndexEntry(flag, mode, blob)
     return found
+
+
+def unwritten_paths(git: Git) -> set[str]:
+    """Return the paths of git's index that it never had in the work tree: their entries have no time."""
+    first, *parts = git("ls-files", "--debug", "-z", "--full-name", ":/").split(b"\0")
+    split = [part.split(b"\n", 5) for part in parts]  # five lines about a path, then the next path
+    paths = [first, *(lines[-1] for lines in split)]
+    return {os.fsdecode(path) for path, lines in zip(paths, split, strict=False) if lines[1] == b"  mtime: 0:0"}
 
 
 def unfinished_merge(git: Git) -> str:

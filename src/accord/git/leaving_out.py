@@ -68,6 +68,7 @@ BY_FILTER = "Changed files with a filter, such as Git LFS, were left out"
 TOO_LARGE = f"Files of more than {MOST_FILE_BYTES // MIB} MiB, which GitHub refuses, were left out"
 ONLY_HERE = "Submodules at commits that no remote or tag has were left out"
 ELSEWHERE = "Files in clones of other repositories were left out"
+NOT_FETCHED = "Changes of files outside of the sparse checkout whose contents were not fetched were left out"
 UNREADABLE = "Files that git cannot store were left out"
 _STORABLE = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
 

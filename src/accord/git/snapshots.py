@@ -214,7 +214,7 @@ def restorable(snapshot: Snapshot) -> Iterator[Callable[[], None]]:
     index = Git(snapshot.top).path_of("index")
     staged = index.read_bytes() if index.is_file() else b""
     with lay_over(snapshot) as ours:
-        absent = [path for path, entry in snapshot.index.items() if entry.flag in "Ss" and path not in snapshot.seen]
+        absent = [path for path, entry in snapshot.index.items() if entry.is_sparse and path not in snapshot.seen]
         if absent:
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=join_nul(absent))
         nested = set(stage_all(ours))
