@@ -25,8 +25,16 @@ from accord.loops.checks import (
     runs_to_repeat,
 )
 from accord.loops.keepalive import appendix
-from accord.loops.ledger import begin_run, state_before
-from accord.loops.models import CheckFacts, InconclusiveCheck, LoopDecision, LoopState, Notice, decision_for
+from accord.loops.ledger import begin_run, progress_of, settled_state, state_before
+from accord.loops.models import (
+    CheckFacts,
+    InconclusiveCheck,
+    LoopDecision,
+    LoopState,
+    Notice,
+    PendingEffects,
+    decision_for,
+)
 from accord.loops.outputs import read_outputs
 from accord.loops.plan import next_state, start_run
 from accord.loops.run import LOOPS
@@ -216,6 +224,24 @@ def test_a_run_that_is_begun_again_is_judged_as_at_first() -> None:
     assert after is not None
     assert state_before(after, "2") == before
     assert state_before(after, "3") is after
+
+
+LATE = LoopState(running=running("1", started_at=LONG_AGO))
+
+
+@pytest.mark.parametrize(
+    ("state", "progress"),
+    [
+        (LoopState(), "unknown"),
+        (state_of(well("2")), "unknown"),
+        (LATE, "running"),
+        (state_of(well("1"), pending=PendingEffects(run_id="1")), "ended"),
+        (state_of(well("1"), pending=PendingEffects(run_id="2")), "settled"),
+        (settled_state(keepalive(state=LATE)), "unknown"),
+    ],
+)
+def test_a_state_tells_how_far_a_run_got_and_a_lost_one_is_unknown(state: LoopState, progress: str) -> None:
+    assert progress_of(state, "1") == progress
 
 
 @pytest.mark.parametrize("text", ["", " ", "{}", "null", '{"exit-code": ""}', '{"exit-code": 0}', '{"other": "0"}'])

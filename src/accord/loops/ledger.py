@@ -18,7 +18,24 @@ KEPT = 20
 GRACE = timedelta(minutes=30)
 """Time that a run may take beyond its limit: queue, set-up, publishing, analysis."""
 
+_LOST = "lost"
+"""Error of an iteration that never reported back; others are digests."""
+
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+TurnProgress = Literal["unknown", "running", "ended", "settled"]
+"""How far a run got: it did not begin or was lost, is in progress, ended with effects that are left, or with none."""
+
+
+def progress_of(state: LoopState, run_id: str) -> TurnProgress:
+    """Return how far a run got."""
+    if state.running is not None and state.running.run_id == run_id:
+        return "running"
+    if state.pending is not None and state.pending.run_id == run_id:
+        return "ended"
+    has_ended = any(iteration.run_id == run_id and iteration.error != _LOST for iteration in state.history)
+    return "settled" if has_ended else "unknown"
 
 
 def begin_run(state: LoopState, running: ActiveRun) -> LoopState | None:
@@ -30,14 +47,14 @@ def begin_run(state: LoopState, running: ActiveRun) -> LoopState | None:
 
 def state_before(state: LoopState, run_id: str) -> LoopState:
     """Return the state before this run began: a run that begins again after a crash is judged as at first."""
-    if state.running is None or state.running.run_id != run_id:
+    if progress_of(state, run_id) != "running":
         return state
     return state.model_copy(update={"running": None, "iterations": state.iterations - 1})
 
 
 def end_run(state: LoopState, iteration: Iteration) -> LoopState:
     """Record the end of the run in progress. Any other run is recorded already, or was given up as lost."""
-    if state.running is None or state.running.run_id != iteration.run_id:
+    if progress_of(state, iteration.run_id) != "running":
         return state
     failures = 0 if is_progress(state, iteration) else state.failures_in_a_row + is_failure(iteration)
     transient = 0 if iteration.exit_code == "0" else state.transient_in_a_row + _is_transient(iteration)
@@ -76,7 +93,7 @@ def settled_state(facts: LoopFacts) -> LoopState:
             exit_code="1",
             category="infrastructure",
             recovery="retry",
-            error="lost",
+            error=_LOST,
             ended_at=min(facts.now, time_of_loss(running)),
         )
         state = end_run(state, lost)

@@ -22,7 +22,7 @@ from accord.loops.apply import apply_effects, ask_once, comment_once, relabel
 from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state, with_trust
 from accord.loops.keepalive import Autofix, Keepalive
-from accord.loops.ledger import end_run, settled_state, state_before
+from accord.loops.ledger import end_run, progress_of, settled_state, state_before
 from accord.loops.models import (
     ACTS,
     APPROVALS,
@@ -130,8 +130,7 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
     stored = store.update(gathered.stored or store.load(), step)
     gathered = replace(gathered, stored=stored)
     decision = gathered.decide(state_before(stored.value, context.run_id))
-    is_ours = stored.value.running is not None and stored.value.running.run_id == context.run_id
-    if is_ours and decision.action in RUNS:
+    if progress_of(stored.value, context.run_id) == "running" and decision.action in RUNS:
         return _turn(gathered, "begun", decision)
     return _record_stop(gathered, decision)
 
@@ -199,14 +198,15 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
         note = "This run is not in progress: it was given up as lost, or never began."
-        if any(iteration.run_id == context.run_id for iteration in stored.value.history):
+        if progress_of(stored.value, context.run_id) == "settled":
             note = "Nothing is left to do for this run."
         return _end_turn(run, "unchanged", stored.value, note)
     started_run = apply_effects(replace(run, state=stored.value), effects, workflow, is_repeated=is_repeated)
 
     def settle(state: LoopState) -> LoopState | None:
-        is_ours = state.pending is not None and state.pending.run_id == context.run_id
-        return state.model_copy(update={"pending": None, "started_run": started_run}) if is_ours else None
+        if progress_of(state, context.run_id) != "ended":
+            return None
+        return state.model_copy(update={"pending": None, "started_run": started_run})
 
     kept = store.update(stored, settle)
     if is_dry_run:
