@@ -62,8 +62,11 @@ def test_one_command_a_turn_leads_to_completed_tasks_and_leaves_one_record(
     assert base64.b64decode(written).decode() == "Write docs\n"
     history = (accord.home / "run-2" / "loop-history.ndjson").read_text().splitlines()
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
-    again = take("--run-dir", accord.home / "run-2")
-    assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 2, "write": 0})
+    for words, read in ((["--dry-run"], 3), ([], 5)):  # without it, the record of the run is looked up
+        again = take("--run-dir", accord.home / "run-2", *words)
+        assert (again["outcome"], again["reason"]) == ("unchanged", "tasks-complete")
+        assert again["requests"] == {"read": read, "write": 0}
+        assert "Nothing is left to do for this run. For another turn" in again["note"]
     first, second = kept(turns)
     for record, number in ((first, 1), (second, 2)):
         assert (record.kind, record.agent, record.result.disposition) == ("keepalive", "script", "success")
@@ -74,6 +77,25 @@ def test_one_command_a_turn_leads_to_completed_tasks_and_leaves_one_record(
         assert (file["id"], file["version"]) == (record.id, 1)
     assert first.inputs != second.inputs, "the prompt names the iteration"
     assert second.links.commit == turns.stage.get(f"{turns.root}/pulls/1")["head"]["sha"]
+
+
+@pytest.mark.slow
+def test_a_rehearsal_after_the_agent_ended_lists_the_writes_that_remain(
+    accord: Accord, turns: Turns, take: Any
+) -> None:
+    given = ("--run-dir", accord.home / "run")
+    take("--phase", "begin", *given)
+    put_back, begun = turns.stage.keep(), turns.state
+    take(*given)
+    put_back()
+    (accord.home / "run/agent/outputs.json").unlink(missing_ok=True)
+    (accord.home / "run/loop-history.ndjson").unlink()
+    planned = take("--dry-run", *given)
+    assert (planned["outcome"], planned["requests"]["write"], turns.state) == ("planned", 0, begun)
+    assert [entry["op"] for entry in planned["operations"]] == ["push-branch", "store-state", "store-state"]
+    assert not {"outputs.json", "loop-history.ndjson"} & {path.name for path in (accord.home / "run").rglob("*")}
+    assert take(*given)["outcome"] == "ended"
+    assert "- [x] Write tests" in turns.body
 
 
 @pytest.mark.slow

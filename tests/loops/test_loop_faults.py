@@ -1,10 +1,13 @@
 """Accidents and kills at the requests of each loop's turns: the same command again, and the same end."""
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -12,8 +15,10 @@ from typing import Any
 
 import pytest
 from support import reviewing_turns as reviews
+from support.commands import RUNNER
 from support.flows import CRITERIA, Flow, flow_stage
-from support.killing import kill_at
+from support.forks import Forked
+from support.killing import environment_on, kill_at
 from support.reviews import approve
 from support.rotation import NIGHTLY, in_turns, killed
 from support.stage import Stage
@@ -21,6 +26,7 @@ from support.turns import CI, REVIEW, WORKFLOW, Turns, did, failed, opened
 
 from accord.core.errors import Stopped
 from accord.loops.run import Turn
+from accord.records.chain import read_records
 from accord.runner.models import RunOutputs
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import Fault
@@ -63,10 +69,14 @@ class Phase:
     accidents: tuple[str, ...] = ACCIDENTS
     uses_git: bool = False
 
-    def act(self, subject: Any) -> Turn:
+    def act(self, subject: Any, _: Path) -> int:
+        """Take the phase and return how often it wrote."""
         turn = subject.begin(RUN) if self.outputs is None else subject.end(self.outputs, RUN, workflow=WORKFLOW)
         assert isinstance(turn, Turn)
-        return turn
+        return turn.context.github.requests.write
+
+    def seen(self, subject: Any) -> object:
+        return subject.seen()
 
     def command(self, subject: Any, folder: Path) -> list[str]:
         """The command that takes this phase in a process of its own."""
@@ -77,6 +87,66 @@ class Phase:
         if self.outputs is None:
             return [*words, "--phase", "begin"]
         return [*words, "--phase", "end", "--outputs", str(outputs), "--registry", str(registry)]
+
+
+AGENT = """
+import json, pathlib, sys
+message, *paths = sys.argv[1:]
+for path in paths:
+    pathlib.Path(path).write_text("new")
+usage = {"input_tokens": 1, "cached_input_tokens": 0, "output_tokens": 1}
+for event in ({"type": "thread.started", "thread_id": "0"}, {"type": "turn.started"},
+              {"type": "item.completed", "item": {"id": "0", "type": "agent_message", "text": message}},
+              {"type": "turn.completed", "usage": usage}):
+    print(json.dumps(event))
+"""
+VARYING = re.compile(
+    r'[0-9a-f]{40}|(?<=`)[0-9a-f]{12}(?=`)|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)?|(?<="seconds": )[\d.]+|\b\d:\d\d\b'
+)
+"""Parts of what is seen that differ by nature: commits and times."""
+
+
+@dataclass(frozen=True)
+class WholeTurn(Phase):
+    """A turn in one command, whose agent ends with a message and writes files."""
+
+    message: str = ""
+    writes: tuple[str, ...] = ()
+
+    def act(self, subject: Any, folder: Path) -> int:
+        known = {name: text for name, text in os.environ.items() if not name.startswith(RUNNER)}
+        words, environment = [*self.command(subject, folder), "--format", "json"], known | environment_on(subject.stage)
+        with Forked(words, folder, environment) as forked:
+            out, err = forked.communicate(timeout=60)
+        assert forked.returncode == 0, err
+        return int(json.loads(out)["requests"]["write"])
+
+    def command(self, subject: Any, folder: Path) -> list[str]:
+        agent, registry = folder / "agent.py", folder / "registry.yml"
+        agent.write_text(AGENT)
+        entry = {"command": ["python3", str(agent), self.message, *self.writes], "codec": "codex"}
+        told = {"version": 1, "default_agent": "script", "review_bots": [*reviews.BOTS], "agents": {"script": entry}}
+        registry.write_text(json.dumps(told))
+        given = ["--pull", str(subject.number), "--registry", str(registry), "--run-dir", str(folder / "run")]
+        return [subject.loop, "run", *given, *self.words]
+
+    def seen(self, subject: Any) -> object:
+        """All that a person could see, the newest state with its revision, the pull request's commits, and records."""
+        stage, number = subject.stage, subject.number
+        stored = reviews.context(stage, number).store(subject.loop).newest()
+        assert stored is not None
+        root, records = f"/repos/{stage.repository}", read_records(stage.adapter(), datetime(2020, 1, 1, tzinfo=UTC))
+        comments = stage.get(f"{root}/issues/{number}/comments", per_page=100)
+        found = {
+            "seen": subject.seen(),
+            "state": stored.value.model_dump(mode="json"),
+            "shown": [comment["body"].partition("<!-- accord:loop ")[0] for comment in comments],
+            "commits": [
+                one["commit"]["message"].partition("\n")[0] for one in stage.get(f"{root}/pulls/{number}/commits")
+            ],
+            "records": [record.result.disposition for record in records],
+        }
+        return json.loads(VARYING.sub("0", json.dumps(found, default=sorted)))
 
 
 def begun(subject: Any) -> None:
@@ -110,6 +180,17 @@ def in_conflict(flow: Any) -> None:
     flow.commit(flow.stage.server.database.path.parent, "main", a="a = 3\n")
 
 
+def broken(turns: Any) -> None:
+    turns.unlabel("agents:keepalive")
+    turns.label("autofix")
+    turns.check(conclusion="failure")
+
+
+def with_the_agent(subject: Any) -> None:
+    path = f"/repos/{subject.stage.repository}/issues/{subject.number}/labels"
+    subject.stage.send("PUT", path, labels=["agent:script"])
+
+
 def answers(document: Any, **more: str) -> dict[str, str]:
     outputs: dict[str, str] = reviews.answered(document, **more).model_dump(by_alias=True)
     return outputs
@@ -118,6 +199,7 @@ def answers(document: Any, **more: str) -> dict[str, str]:
 AGAIN = ("--dispatch-workflow", WORKFLOW)
 git_phase = partial(Phase, Flow, uses_git=True, accidents=("error-500-after", "truncated", "lost-after"))
 PUSHED = {"changes_made": "true", "commit_sha": "c" * 40}
+AUTOFIX = partial(Turns, loop="autofix")
 BOTS = partial(Reviewing, loop="bot-comments", number=reviews.OPEN)
 PHASES = {
     "begin": Phase(Turns),
@@ -132,6 +214,12 @@ PHASES = {
     "judge": Phase(Reviewing, begun, answers(reviews.FAIL)),
     "answer bots": Phase(BOTS, begun, answers(reviews.ANSWERS, **PUSHED)),
 }
+TURNS = {
+    "keepalive": WholeTurn(Flow, message=f"- [x] {CRITERIA[0]}", writes=("new.txt",), words=AGAIN),
+    "autofix": WholeTurn(AUTOFIX, broken, message="Fixed.", writes=("new.txt",), words=AGAIN),
+    "verify": WholeTurn(Reviewing, message=json.dumps(reviews.FAIL)),
+    "bot-comments": WholeTurn(BOTS, with_the_agent, message=json.dumps(reviews.ANSWERS), writes=("new.txt",)),
+}
 ALIKE = ("begin, runs held", "end well", "start a review", "ask about a conflict", "answer bots")
 """Phases whose writes are of kinds that others have: by method, path and what they set."""
 
@@ -141,6 +229,9 @@ ALL_WRITES = ("begin", "end badly", "merge the base")
 """By day the other phases lose no write of the state's commits."""
 
 OF_STATE = re.compile(r"/git/(?:trees|commits|refs)")
+TURNING_POINTS = re.compile(r"/refs/accord/loops/|/git-receive-pack$|/pulls/\d+$|/issues$")
+"""Writes of a whole turn after which it has other things left to do: the state, the push, ticks, a follow-up."""
+
 KILLED_DAILY = ("begin", "judge")
 """The other phases only differ in what they write."""
 
@@ -148,26 +239,32 @@ KILLED_DAILY = ("begin", "judge")
 class Case:
     """One phase, begun from the same state again and again."""
 
-    def __init__(self, stage: Stage, phase: Phase) -> None:
+    def __init__(self, stage: Stage, phase: Phase, folder: Path) -> None:
         stage.reset()
-        self.stage, self.phase, self.subject = stage, phase, phase.subject(stage)
+        self.stage, self.phase, self.subject, self.folder = stage, phase, phase.subject(stage), folder
         phase.prepare(self.subject)
         self.began, self.put_back_data = stage.clock.now(), stage.keep()
         stage.server.requests.clear()
-        phase.act(self.subject)
+        self.act()
         paths = [path for _, path, _ in stage.server.requests]
         reads = [method == "GET" or path.endswith("/git-upload-pack") for method, path, _ in stage.server.requests]
         self.count = len(reads)
         self.writes = [nth for nth, is_read in enumerate(reads, 1) if not is_read]
         self.reads = [nth for nth, is_read in enumerate(reads, 1) if is_read]
+        self.turning_points = [nth for nth in self.writes if TURNING_POINTS.search(paths[nth - 1])]
         is_like_others = not NIGHTLY and phase not in map(PHASES.get, ALL_WRITES)
         self.lost = [nth for nth in self.writes if not (is_like_others and OF_STATE.search(paths[nth - 1]))]
-        self.clean, self.starts = self.subject.seen(), len(self.subject.dispatches)
-        assert phase.act(self.subject).context.github.requests.write == 0
+        self.clean, self.starts = phase.seen(self.subject), len(self.subject.dispatches)
+        assert self.act() == 0
+        assert phase.seen(self.subject) == self.clean
+
+    def act(self) -> int:
+        return self.phase.act(self.subject, self.folder)
 
     def put_back(self) -> None:
         """Return to the beginning, and to its time."""
         self.put_back_data()
+        shutil.rmtree(self.folder / "run", ignore_errors=True)
         self.stage.clock.sleep((self.began - self.stage.clock.now()).total_seconds())
 
     @property
@@ -190,10 +287,10 @@ class Case:
         """Its end is that of a clean run, and each workflow was started once: one that was started is found again."""
         self.stage.server.faults.clear()
         with suppress(Stopped):
-            self.phase.act(self.subject)
-        assert self.subject.seen() == self.clean, nth
+            self.act()
+        assert self.phase.seen(self.subject) == self.clean, nth
         assert len(self.subject.dispatches) == self.starts, nth
-        assert not NIGHTLY or self.phase.act(self.subject).context.github.requests.write == 0, nth
+        assert not NIGHTLY or self.act() == 0, nth
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +298,10 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
     turns = opened(tmp_path_factory.mktemp("turns"), body=TWINS, files={".github/workflows/ci.yml": CI})
     flow = flow_stage(tmp_path_factory.mktemp("flow"))
     with turns as one, flow as two, reviews.reviewed(tmp_path_factory.mktemp("reviewed")) as three:
-        stages = {Turns: one, Flow: two, Reviewing: three, BOTS: three}
-        yield cache(lambda name: Case(stages[PHASES[name].subject], PHASES[name]))
+        stages = {Turns: one, AUTOFIX: one, Flow: two, Reviewing: three, BOTS: three}
+        phases = PHASES | TURNS
+        homes = {name: tmp_path_factory.mktemp("home") for name in phases}
+        yield cache(lambda name: Case(stages[phases[name].subject], phases[name], homes[name]))
 
 
 @pytest.fixture
@@ -216,7 +315,7 @@ def test_a_turn_lost_at_any_write_is_continued_by_the_same_command(case: Case) -
         case.put_back()
         case.stage.server.faults.add(Fault(kind, nth=nth, times=10_000))
         with pytest.raises(Stopped):
-            case.phase.act(case.subject)
+            case.act()
         case.assert_end(nth)
 
 
@@ -230,7 +329,7 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(case: Case, tu
         case.put_back()
         case.stage.server.faults.add(Fault(kind, nth=nth))
         with suppress(Stopped) if case.phase.uses_git else nullcontext():  # git gives up sooner than the client
-            case.phase.act(case.subject)
+            case.act()
         case.assert_end(nth)
 
 
@@ -239,10 +338,19 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(case: Case, tu
     [pytest.param(name, marks=() if name in KILLED_DAILY else pytest.mark.matrix) for name in PHASES],
     indirect=True,
 )
-def test_a_turn_killed_at_any_write_is_continued_when_repeated(case: Case, tmp_path: Path) -> None:
-    words = case.phase.command(case.subject, tmp_path)
+def test_a_turn_killed_at_any_write_is_continued_when_repeated(case: Case) -> None:
+    words = case.phase.command(case.subject, case.folder)
     secrets = {"OPENAI_API_KEY": reviews.SECRET, **({"GITHUB_TOKEN": token} if (token := case.subject.token) else {})}
     for nth in killed(case.writes):
         case.put_back()
         kill_at(nth, words, case.stage, GITHUB_RUN_ID=RUN, **secrets)
+        case.assert_end(nth)
+
+
+@pytest.mark.parametrize("case", TURNS, indirect=True)
+def test_a_whole_turn_killed_at_any_request_is_continued_when_repeated(case: Case) -> None:
+    words = case.phase.command(case.subject, case.folder)
+    for nth in range(1, case.count + 1) if NIGHTLY else case.turning_points:
+        case.put_back()
+        kill_at(nth, words, case.stage)
         case.assert_end(nth)

@@ -23,14 +23,17 @@ def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) 
 
     Requests of the API and of git count. Fails when the process ends before.
     """
-    environment = {
+    kill_process_at(nth, forked(_run_accord, arguments, environment_on(stage) | variables), stage)
+
+
+def environment_on(stage: Stage) -> dict[str, str]:
+    """Return the variables that point a process at a stage."""
+    return {
         "GITHUB_API_URL": stage.server.url,
         "GITHUB_SERVER_URL": stage.server.url,
         "GITHUB_TOKEN": stage.server.token,
         "GITHUB_REPOSITORY": stage.repository,
-        **variables,
     }
-    kill_process_at(nth, forked(_run_accord, arguments, environment), stage)
 
 
 def kill_process_at(nth: int, process: ForkServerProcess, stage: Stage) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,11 +34,14 @@ from accord.loops.apply import WorkflowStart, dispatch
 from accord.loops.facts import Loop, LoopContext
 from accord.loops.models import TokenFacts
 from accord.loops.outputs import read_outputs
-from accord.loops.run import LOOPS, Turn, begin, check_out, end, pulls_due
+from accord.loops.run import LOOPS, Turn, begin, check_out, end, pulls_due, read_progress
 from accord.loops.state import write_history
 from accord.runner.models import RunOutputs
 from accord.runner.registry import load_registry
 from accord.text.posting import PostingPolicy
+
+if TYPE_CHECKING:
+    from accord.runner.record import RunRecord
 
 _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person requests a turn; empty at a terminal."""
@@ -79,7 +85,7 @@ def _run(loop: Loop, given: TurnArguments, setting: _Setting) -> None:
     turn, outputs = _take_turn(loop, given, setting)
     run_dir = setting.run_dir
     is_kept = given.run_dir is not None or run_dir.is_dir()
-    if is_kept and turn.state is not None and turn.outcome != "planned":
+    if is_kept and turn.state is not None and not given.dry_run:
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, loop.name, turn.state.history))
     if not given.dry_run:
@@ -145,18 +151,24 @@ def _take_turn(loop: Loop, given: TurnArguments, setting: _Setting) -> tuple[Tur
             _check_run_is_named(given)
         turn = end(loop, context, outputs, workflow=given.dispatch_workflow, is_dry_run=given.dry_run)
         return turn, outputs
-    if given.phase == "begin" or given.dry_run:
+    if given.phase == "begin" or (given.dry_run and not _has_run(run_dir)):
         return begin(loop, context, ready=lambda _: _check_run_is_named(given), is_dry_run=given.dry_run), None
 
-    turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, setting.registry, run_dir))
-    if not turn.should_run:
+    record = None
+    if not _has_run(run_dir):
+        turn = begin(loop, context, ready=lambda decision: _prepare(decision.agent, setting.registry, run_dir))
+        if not turn.should_run:
+            if given.run_dir is None:
+                shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
+            return turn, None
         if given.run_dir is None:
-            shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
-        return turn, None
-    if given.run_dir is None:
-        click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
-    outputs = _run_agent(turn, given, setting)
-    return end(loop, context, outputs, workflow=given.dispatch_workflow), outputs
+            click.echo(f"Files of the run: {run_dir}. To continue it, pass `--run-dir {run_dir}`.", err=True)
+        record = _run_agent(turn, given, setting)
+    found = _finish_agent(loop, given, setting, record)
+    turn = end(loop, context, found or RunOutputs(), workflow=given.dispatch_workflow, is_dry_run=given.dry_run)
+    if turn.outcome == "unchanged":
+        turn = replace(turn, note=f"{turn.note} For another turn, pass a new directory with `--run-dir`.")
+    return turn, found
 
 
 def _check_run_is_named(given: TurnArguments) -> None:
@@ -193,17 +205,21 @@ def _sweep(loop: Loop, context: LoopContext, given: TurnArguments) -> None:
 def _prepare(agent: str, registry: Registry, run_dir: Path) -> None:
     """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
     from accord.runner.models import AgentNotStarted
-    from accord.runner.record import RECORD
     from accord.runner.registry import check_credentials
 
     _claim(run_dir)
-    if (run_dir / "agent" / RECORD).is_file():
-        return
     try:
         check_credentials(agent, registry.agent(agent), os.environ)
     except AgentNotStarted as missing:
         hint = "Set it in the environment of this command. Nothing was written."
         raise WrongUsage(missing.message, hint=hint) from None
+
+
+def _has_run(run_dir: Path) -> bool:
+    """Return whether the agent's run in the directory ended: then it is not begun again, only finished."""
+    from accord.runner.record import RECORD
+
+    return (run_dir / _MARKER_FILE).is_file() and (run_dir / "agent" / RECORD).is_file()
 
 
 def _claim(run_dir: Path) -> None:
@@ -222,39 +238,64 @@ def _claim(run_dir: Path) -> None:
         raise WrongUsage(message, hint="Pass a writable directory with `--run-dir`.") from None
 
 
-def _run_agent(turn: Turn, given: TurnArguments, setting: _Setting) -> RunOutputs:
-    """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
+def _run_agent(turn: Turn, given: TurnArguments, setting: _Setting) -> RunRecord:
+    """Run the agent in a clone below ``run_dir``."""
     from accord.cli.run import kind_of, run_with_output, schema_of
-    from accord.cli.run_step import finish_options
-    from accord.runner.finish import finish
     from accord.runner.models import RunContext, RunRequest
     from accord.runner.process import counting_stop_signals
-    from accord.runner.record import RECORD
 
-    run_dir, connection = setting.run_dir.resolve(), setting.connection
-    folder, record = run_dir / "agent", None
-    if not (folder / RECORD).is_file():
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed before it was recorded
-        request = RunRequest(
-            agent=turn.decision.agent,
-            run_dir=folder,
-            directory=check_out(turn.pull, connection.remote(SystemClock()), run_dir / "tree"),
-            prompt_file=Path(given.prompt_file) if given.prompt_file else None,
-            appendix=turn.decision.appendix,
-            context=RunContext(
-                mode=turn.loop.mode,
-                iteration=str(turn.decision.iteration),
-                pull=str(turn.pull.number),
-                pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
-                base_ref=turn.pull.base_branch,
-            ),
-            max_runtime_minutes=given.max_runtime_minutes,
-            registry=given.registry,
-            files=setting.files,
-            schema=schema_of(turn.loop.schema),
-            kind=kind_of(turn.loop.schema),
-        )
-        with counting_stop_signals() as stop:
-            record = run_with_output(request, stop)
-    finishing = replace(finish_options(connection, setting.context.policy), allows_steering=given.allow_steering_files)
-    return finish(folder, finishing, record)
+    run_dir = setting.run_dir.resolve()
+    folder = run_dir / "agent"
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed before it was recorded
+    request = RunRequest(
+        agent=turn.decision.agent,
+        run_dir=folder,
+        directory=check_out(turn.pull, setting.connection.remote(SystemClock()), run_dir / "tree"),
+        prompt_file=Path(given.prompt_file) if given.prompt_file else None,
+        appendix=turn.decision.appendix,
+        context=RunContext(
+            mode=turn.loop.mode,
+            iteration=str(turn.decision.iteration),
+            pull=str(turn.pull.number),
+            pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
+            base_ref=turn.pull.base_branch,
+        ),
+        max_runtime_minutes=given.max_runtime_minutes,
+        registry=given.registry,
+        files=setting.files,
+        schema=schema_of(turn.loop.schema),
+        kind=kind_of(turn.loop.schema),
+    )
+    with counting_stop_signals() as stop:
+        return run_with_output(request, stop)
+
+
+def _finish_agent(loop: Loop, given: TurnArguments, setting: _Setting, record: RunRecord | None) -> RunOutputs | None:
+    """Publish the changes of the run and return its outputs, the same ones whenever the command is repeated.
+
+    Without ``record`` an earlier command ran the agent. None where the loop no longer waits for this run.
+    """
+    from accord.cli.run_step import finish_options
+    from accord.runner.finish import finish
+    from accord.runner.record import OUTPUTS, make_writable, open_regular
+
+    folder = setting.run_dir.resolve() / "agent"
+    path = folder / OUTPUTS
+    if record is None:
+        with suppress(FileNotFoundError), open_regular(path) as file:
+            return read_outputs(file.read().decode("utf-8", "replace"))
+        if read_progress(loop, setting.context) not in ("running", "ended"):
+            return None
+    setting.context.log.is_dry_run = given.dry_run
+    finishing = replace(
+        finish_options(setting.connection, setting.context.policy),
+        log=setting.context.log,
+        allows_steering=given.allow_steering_files,
+    )
+    outputs = finish(folder, finishing, record)
+    if given.dry_run:
+        return outputs
+    with suppress(OSError):  # such as a full disk: the turn ends, and a repetition before that finishes again
+        make_writable(path)
+        write_whole(path, json.dumps(outputs.as_outputs()))
+    return outputs

@@ -33,8 +33,8 @@ def _loop_group(name: str, summary: str, subject: str, arguments: type[TurnArgum
     of_all = "Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. "
     run.__doc__ = f"""Take a turn of {name} on GitHub.
 
-    {"" if arguments is VerifyArguments else of_all}The same command continues after an interruption, and changes
-    nothing after a success.
+    {"" if arguments is VerifyArguments else of_all}With the same --run-dir, the same command continues after an
+    interruption, and changes nothing after a success.
     """
     command(arguments, of=found)(run)
 

@@ -22,7 +22,7 @@ from accord.loops.apply import apply_effects, ask_once, comment_once, relabel
 from accord.loops.bot_comments import BotComments
 from accord.loops.facts import EndedRun, Gathered, Loop, LoopContext, gather, read_end, read_state, with_trust
 from accord.loops.keepalive import Autofix, Keepalive
-from accord.loops.ledger import end_run, progress_of, settled_state, state_before
+from accord.loops.ledger import TurnProgress, end_run, progress_of, settled_state, state_before
 from accord.loops.models import (
     ACTS,
     APPROVALS,
@@ -175,6 +175,11 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
     if asks and gathered.stored:
         ask_once(context, gathered.loop.name, gathered.stored.value, decision.about)
     return _turn(gathered, "asked" if asks else "idle", decision)
+
+
+def read_progress(loop: Loop, context: LoopContext) -> TurnProgress:
+    """Read how far this run got."""
+    return progress_of(context.store(loop.name).load().value, context.run_id)
 
 
 def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:

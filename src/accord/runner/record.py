@@ -39,6 +39,7 @@ PATCH = "changes.patch"  # git's binary-safe patch against ``base_sha``
 UNDO = "undo-refs.sh"  # if refs moved: puts them back
 SCHEMA = "schema.json"  # the JSON Schema of the result, if one was requested
 RESULT = "result.json"  # added when the run is finished
+OUTPUTS = "outputs.json"  # added by the turn of a loop, which continues with them after an interruption
 
 
 class Attempt(BaseModel):
