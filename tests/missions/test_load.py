@@ -726,6 +726,7 @@ CHANGES_OF_A_LOG = {
     "a dropped line": (lambda lines: lines[:-1], ALTERED),
     "two lines in another order": (lambda lines: [*lines[:-2], lines[-1], lines[-2]], ALTERED),
     "no log": (lambda lines: [], ALTERED),
+    "line ends of another system": (lambda lines: [f"{line}\r" for line in lines], []),
     "a review above an old line": (_above(_IN_REVIEW), []),
     "a line that no move writes above old lines": (_above(_added("for_review", "done")), ILLEGAL),
     "no edge": (_added("for_review", "done"), ILLEGAL),
@@ -1086,6 +1087,8 @@ def test_a_check_of_a_change_asks_git_as_often_for_many_work_packages(
         ("without lanes", "", ILLEGAL),
         ("merged", "", []),
         ("merged and continued", "", []),
+        ("merged and continued in the same second", "", []),
+        ("merged and continued with an older branch", "", []),
         ("merged and continued, by a wrong clock", "", ["timestamp-future"]),
         ("deleted", "", []),
     ],
@@ -1118,8 +1121,15 @@ def test_a_line_that_says_done_is_illegal_while_the_branch_is_there_unmerged(
     hours = 72 if state.endswith("wrong clock") else 2
     project.event("WP01", "approved", "done", NOW + timedelta(hours=hours), actor="rev", **more)
     if state.startswith("merged and continued"):
+        if state.endswith("older branch"):
+            project.git("switch", "-q", "-c", "older")
+            project.commit("work of before", at=NOW + timedelta(hours=1))
         project.git("switch", "-q", branch)
-        project.commit("work of the next one", at=NOW + timedelta(hours=3))
+        hours = 2 if state.endswith("same second") else 3
+        project.commit("work of the next one", at=NOW + timedelta(hours=hours))
+        if state.endswith("older branch"):
+            project.git("merge", "-q", "--no-ff", "--no-commit", "older")
+            project.commit("Merge of an older branch", at=NOW + timedelta(hours=4))
         project.git("switch", "-q", "main")
     assert error_codes(project, "HEAD") == codes
 

@@ -296,6 +296,17 @@ def test_a_line_says_done_of_lost_work_only_in_its_lane(code: Project) -> None:
     assert (done.code, done.severity.value, bool(re.search(JOINED, done.message))) == ("event-illegal", "error", True)
 
 
+def test_work_that_was_merged_into_another_lane_before_its_review_goes_on_there(
+    code: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join(code, ("WP01", "WP02"))
+    monkeypatch.setenv("GIT_COMMITTER_DATE", (NOW + timedelta(minutes=1)).isoformat())
+    code.git("merge", "--quiet", "--no-ff", "--no-edit", branch_of("lane-b"), directory=tree(code))
+    lose(code, "lane-b")
+    code.event("WP02", "in_progress", "for_review", NOW + timedelta(minutes=2), actor="ada")
+    assert code.move("WP02", "in_review", actor="bob").events
+
+
 @pytest.mark.parametrize("how", ["merged", "renamed", "renamed there and back"])
 def test_work_goes_on_in_the_lane_that_has_it(code: Project, how: str) -> None:
     join(code, ("WP02", "WP01"))

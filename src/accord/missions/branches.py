@@ -128,7 +128,8 @@ class MissionGit:
     def merge_problem(self, branch: str, at: datetime | None = None) -> str:
         """Return why the branch is not merged into the target, or was not ``at`` that time; empty when it is.
 
-        Commits that are younger than that time do not count: other work goes on in a lane after its merge.
+        The branch's own commits of before that second count: other work goes on in a lane after its merge, and a later
+        merge of another branch brings older commits.
         """
         if self._trouble:
             return f"Cannot tell whether {branch} is merged: {self._trouble}"
@@ -142,7 +143,7 @@ class MissionGit:
                 f"The target branch {self.target_name or '(not set)'} does not exist here. "
                 "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
-        until = [f"--min-age={int(at.timestamp())}"] if at else []
+        until = ["--first-parent", f"--min-age={int(at.timestamp()) - 1}"] if at else []
         if self._ask("rev-list", "--max-count=1", *until, *head, "--not", *targets) == "":
             return ""
         return f"The branch {branch} is not merged into {self.target_name}. Merge it."

@@ -77,9 +77,12 @@ def log_changes(mission: Mission, start: str, now: datetime) -> Iterator[Finding
 
 
 def _has_lines_of(before: bytes, after: bytes) -> bool:
-    """Tell whether a log has all lines of an older one in their order; a merge may put those of one side in between."""
-    rest = iter(after.split(b"\n"))
-    return all(line in rest for line in before.split(b"\n") if line)
+    """Tell whether a log has all lines of an older one in their order; a merge may put those of one side in between.
+
+    A checkout may end them as its settings say.
+    """
+    rest = iter(after.splitlines())
+    return all(line in rest for line in before.splitlines() if line)
 
 
 def file_before(root: Path, start: str, slug: str, name: str) -> bytes:

@@ -185,7 +185,7 @@ def _joins_other_work(mission: Mission, wp_id: str, begun: str, named: str, git:
     """
     own = mission.log.by_work_package[wp_id]
     given = [event.at for event in own if event.to_lane in ("in_progress", "for_review")] or [own[-1].at]
-    if git.merged_heads(begun, git.refs(named), int(given[-1].timestamp())):
+    if git.merged_heads(begun, git.refs(named), int(given[0].timestamp())):
         return False
     others = [event for event in mission.log.events if event.wp_id != wp_id]
     for lanes in _committed_lanes(mission):
