@@ -178,6 +178,10 @@ CASES = {
         "chmod +x a.txt; echo new > new.txt", ["a.txt", "new.txt"], before="git config core.fileMode false",
         extracted=["new.txt"],
     ),
+    "a name in another case on a disk that tells them apart": Case(
+        "mv a.txt A.txt; git mv src SRC", ["A.txt", "SRC/b.py", "a.txt", "src/b.py"],
+        before="git config core.ignorecase true", extracted=["A.txt", "SRC/b.py", "a.txt", "src/b.py"],
+    ),
     "a folder in the place of a file and of a link": Case(
         "rm a.txt link; mkdir a.txt link; echo new > link/new.txt", ["a.txt", "link", "link/new.txt"],
         before=f"ln -s c link; {COMMIT}", extracted=["a.txt", "link", "link/new.txt"],

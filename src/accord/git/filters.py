@@ -117,7 +117,7 @@ def _oid(pointer: bytes) -> Sequence[bytes]:
     return re.findall(rb"^oid (\S+)$", pointer, re.MULTILINE)
 
 
-_STORING = ("core.autocrlf", "core.eol", "core.ignorecase", "core.precomposeunicode", "core.checkroundtripencoding")
+_STORING = ("core.autocrlf", "core.eol", "core.precomposeunicode", "core.checkroundtripencoding")
 _FALSE = ("false", "no", "off", "0")
 
 
@@ -161,12 +161,20 @@ def read_settings(directory: Path) -> Settings:
 
     drivers = {name[len("filter.") : name.rindex(".")] for name in values if name.startswith("filter.")}
     return Settings(
-        {name: values[name] for name in _STORING if name in values},
+        {name: values[name] for name in _STORING if name in values} | {"core.ignorecase": _ignores_case(top / ".git")},
         tuple(sorted(drivers)),
         values.get("core.filemode", "true").lower() not in _FALSE,
         texts("attributes", "core.attributesfile", "attributes"),
         texts("exclude", "core.excludesfile", "ignore"),
     )
+
+
+def _ignores_case(path: Path) -> str:
+    """Return whether the disk of a file that exists ignores the case of names, whatever git's settings say of it."""
+    with suppress(OSError):
+        other = path.with_name(path.name.swapcase())
+        return "true" if os.path.samestat(path.lstat(), other.lstat()) else "false"
+    return "false"
 
 
 def _read(path: Path) -> bytes:
