@@ -1043,6 +1043,41 @@ def test_no_coder_works_in_a_full_session_without_its_architecture(tmp_path: Pat
         assert agent_input(early, "meta", "Designer")["agent"] == "Designer"
 
 
+LISTING = TASKS.replace("owner: 'someone'", "context_files: [.agents-work/<session>/architecture.md]")
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "text", "free"),
+    [
+        *(
+            (mode, "acceptance.json", text, {"SpecAgent"})
+            for mode in ("full", "lean")
+            for text in ("[]", "{}", '{"acceptance_criteria": [{"id": "AC-001", "description": "A."}]}', "{", "")
+        ),
+        ("full", "spec.md", "# Nothing", {"SpecAgent"}),
+        (
+            *("full", "architecture.md", "# Nothing"),
+            {"SpecAgent", "Architect", "Researcher", "Integrator", "Docs", "Orchestrator"},
+        ),
+    ],
+)
+def test_an_agent_works_only_while_what_it_must_read_is_valid_or_its_own_to_write(
+    tmp_path: Path, mode: str, name: str, text: str, free: set[str]
+) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": LISTING, name: text}
+    gates = GATES if mode == "full" else []
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode=mode, user_decisions=gates, texts=texts)
+    for role in sorted({*ROLES} - free):
+        task = "T-001" if role in ("Coder", "QA", "Security") else "meta"
+        assert refused(folder, task, role) == ["context-file-missing"]
+        with pytest.raises(BrokenContract, match=re.escape(name)):
+            apply_output(writer(folder), task, role, WORK)
+    for role in sorted(free):
+        assert agent_input(read_session(folder), "meta", role)["agent"] == role
+    steps = {move.to: move.step for move in task_moves(read_session(folder), "T-001")}
+    assert steps["in-progress"].role == WRITERS[name][0]
+
+
 def test_a_task_waits_for_its_dependencies_and_its_context_files(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES)
     assert refused(folder, "T-002") == ["state-forbids"]

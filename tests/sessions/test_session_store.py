@@ -354,6 +354,11 @@ def test_a_review_that_was_interrupted_is_named_and_taken_again(tmp_path: Path) 
     with pytest.raises(BrokenContract, match=r"T-001 \(QA\)\. Repeat `accord dispatch --take` where it was"):
         advance(writer(folder), "INTEGRATE", role="Orchestrator")
     assert first_step(read_session(folder)).command.endswith(" T-001 --role QA --take OUTPUT.json")
+    whole = (folder / "acceptance.json").read_bytes()
+    (folder / "acceptance.json").write_text("[]")
+    first = first_step(read_session(folder))
+    assert (first.role, "--take" in first.command) == ("SpecAgent", False), "QA cannot read the criteria"
+    (folder / "acceptance.json").write_bytes(whole)
     act("completion", folder, FaultyDisk())
     assert not read_session(folder).record.unreviewed
 

@@ -39,6 +39,7 @@ from accord.sessions.folder import Part, Session, read_session, status_of, statu
 from accord.sessions.folder_rules import check_documents
 from accord.sessions.machine import ORDER
 from accord.sessions.models import GATES, LOOPS, ROLES, STATES, AgentOutput
+from accord.sessions.moves import check_files
 from accord.sessions.next_moves import next_moves, task_moves
 from accord.sessions.outputs import apply_output
 from accord.sessions.policy import parse_setting
@@ -216,7 +217,7 @@ class Robot(Walk):
         self.mode = chance.choice(("full", "full", "lean"))
         pick = chance.choice
         state = pick((*ORDER[self.mode], *LOOPS, "ASK_USER", "BLOCKED"))
-        plan = re.sub("not-started", lambda _: pick(STATUSES), PLAN)
+        plan = pick((*[re.sub("not-started", lambda _: pick(STATUSES), PLAN)] * 6, "tasks: []", None))
         said = [
             (pick(("Coder", *REVIEWERS)), pick(("OK", "OK", "FAIL", "DISPATCHED"))) for _ in range(pick((0, 1, 4, 9)))
         ]
@@ -230,6 +231,7 @@ class Robot(Walk):
 
     def start(self, session: SessionWriter, task: str, role: str) -> None:
         now = self.clock.now()
+        assert not check_files(session.read(), role, task), (role, task, self.steps)
         session.change(lambda one: run.plan_start(one, task, role, now=now))
         for name, owner in WRITER_OF.items():
             if owner == role or (role == "SpecAgent" and self.mode == "lean" and name == "tasks.yaml"):

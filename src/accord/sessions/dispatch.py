@@ -19,9 +19,9 @@ from accord.git.extraction import changed_paths
 from accord.git.program import Git
 from accord.sessions.folder import STATUS_FILE, Session, status_of
 from accord.sessions.models import REVIEWS, AgentOutput, SessionTask
-from accord.sessions.moves import check_files, check_work
+from accord.sessions.moves import check_files, check_work, files_of_task
 from accord.sessions.output_rules import STATUS_OF_ONE_ROLE
-from accord.sessions.policy import INTO, READERS, SHARED, WORK, WRITERS, artifacts_of, check_task, refuse
+from accord.sessions.policy import INTO, WORK, artifacts_of, check_task, names_to_read, refuse
 from accord.sessions.reviews import open_remarks
 from accord.text.markdown import code_block
 
@@ -93,13 +93,12 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 def context_files(session: Session, role: str, task: SessionTask | None) -> list[str]:
     """Return all files that an agent must read: those of its role, those of the task, and the user's decisions."""
     names, status = list[str](), status_of(session)
-    own = [name for name, roles in READERS.items() if role in roles]
-    for name in (*(WRITERS if status.current_state == "APPROVE_DESIGN" else SHARED), *own):
+    for name in names_to_read(role, status.current_state):
         path = session.folder / name
         files = [path] if path.is_file() else sorted(path.rglob("*")) if not path.is_symlink() else []
         names += [str(one.relative_to(session.folder)) for one in files if one.is_file() and not one.is_symlink()]
     of_session = [_path(session, name) for name in names]
-    of_task = [file.replace("<session>", session.name) for file in task.context_files] if task else []
+    of_task = files_of_task(session, task.id) if task else []
     is_decided = any(decision.status != "pending" for decision in status.user_decisions)
     return list(dict.fromkeys([*of_session, *of_task, *([_path(session, STATUS_FILE)] if is_decided else [])]))
 

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from posixpath import normpath
 from typing import Any
 
 from accord.core.clock import timestamp
@@ -22,9 +23,11 @@ from accord.sessions.folder import OUTPUTS_FILE, STATUS_FILE, Session, status_of
 from accord.sessions.models import GATES, LOOPS, OutputEntry, SessionStatus, SessionTask
 from accord.sessions.policy import (
     READERS,
-    WRITERS,
+    WORK,
     artifacts_of,
     check_task,
+    names_before,
+    names_to_read,
     refuse,
     task_unknown,
 )
@@ -146,13 +149,27 @@ def open_fix(session: Session) -> tuple[str, str] | None:
     return (status.fix_task, role) if status.fix_task and not check_work(session, role, status.fix_task) else None
 
 
-def broken_files(session: Session, role: str) -> list[str]:
-    """Return the files of the session that an agent needs, does not write, and that are missing or broken."""
-    states = (working_state(status_of(session)), "DONE")
-    now, later = (machine.files_needed(state, session.mode) for state in states)
-    read = [name for name, roles in READERS.items() if role in roles and role not in WRITERS.get(name, ())]
-    needed = [name for name in read if name in now or (name in later and not session.parts[name].is_missing)]
-    return [name for name in (STATUS_FILE, *needed) if session.parts[name].problem]
+def files_of_task(session: Session, task_id: str) -> list[str]:
+    """Return the context files that the plan names for a task."""
+    task = session.task(task_id)
+    return [file.replace("<session>", session.name) for file in task.context_files] if task else []
+
+
+def broken_files(session: Session, role: str, task_id: str) -> list[str]:
+    """Return the files of the session that keep an agent from a task: broken ones that it reads, and missing ones.
+
+    A missing file stops the roles that need it, once the session does. No role is kept from its artifacts by those that
+    follow from them, so one of the writers can always go on.
+    """
+    status, before = status_of(session), names_before(role, session.mode)
+    now, later = (machine.files_needed(state, session.mode) for state in (working_state(status), "DONE"))
+    folder = f"{WORK}/{session.name}/"
+    listed = map(normpath, files_of_task(session, task_id))
+    of_task = (path.removeprefix(folder) for path in listed if path.startswith(folder))
+    read = {*names_to_read(role, status.current_state), *of_task}
+    needed = {name for name in now if role in READERS.get(name, ())}
+    found = [name for name in later if name in (needed if session.parts[name].is_missing else read) and name in before]
+    return [name for name in (STATUS_FILE, *found) if session.parts[name].problem]
 
 
 def check_files(session: Session, role: str, task_id: str, changed: Collection[str] = ()) -> list[Finding]:
@@ -160,7 +177,8 @@ def check_files(session: Session, role: str, task_id: str, changed: Collection[s
 
     ``changed`` are files that it changed itself: it may have removed them.
     """
-    found = [finding_of("context-file-missing", session.parts[name].problem) for name in broken_files(session, role)]
+    parts = (session.parts[name] for name in broken_files(session, role, task_id))
+    found = [finding_of("context-file-missing", part.problem) for part in parts]
     task = session.task(task_id)
     for path in sorted(session.missing.intersection(task.context_files if task else ()) - {*changed}):
         message = f"The context file `{short_name(path)}` does not exist."

@@ -121,7 +121,7 @@ def _dispatch(session: Session, task: str, role: str, *words: str, needs_goal: b
     """Return the step that gives an agent a task, or first that to a file or a decision that it needs."""
     if spent := spent_fix(session, role, task):
         return _ask_step(session, *spent)
-    if broken := broken_files(session, role):
+    if broken := broken_files(session, role, task):
         return _step(session, Need("", "", broken[0]))
     words = words or (*(("--goal", "GOAL") if needs_goal else ()), "--into", INTO)
     words = (task, "--role", role, *words)
@@ -234,7 +234,7 @@ def _file_step(session: Session, name: str) -> ProposedStep:
     role = "SpecAgent" if session.mode == "lean" and name == "tasks.yaml" else WRITERS[name][0]
     sent = dispatched_corrector(status) if status.current_state == "APPROVE_DESIGN" else ""
     if sent and role in CORRECTORS:
-        return _command(session, "show") if broken_files(session, sent) else taking_step(session, "meta", sent)
+        return _command(session, "show") if broken_files(session, sent, "meta") else taking_step(session, "meta", sent)
     return _dispatch(session, "meta", role, needs_goal=session.acceptance is None and role == "SpecAgent")
 
 
@@ -287,8 +287,9 @@ def _task_step(session: Session, task: SessionTask) -> ProposedStep | None:
 def _missed_step(session: Session, task: SessionTask) -> ProposedStep:
     """Return the step for a completed task without a review: to take it again after an interruption, or to go back."""
     step = next(_review_steps(session, task), None) if session.record.has_interrupted_review(task.id) else None
-    if step and step.role:
-        return taking_step(session, step.task, step.role)
+    if step and step.role:  # another role repairs a file first
+        is_review = step.role in session.record.missed_gates(task.id)
+        return taking_step(session, step.task, step.role) if is_review else step
     return _task_command(session, task.id, "implemented")
 
 

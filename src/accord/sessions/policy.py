@@ -44,7 +44,10 @@ WRITERS: Mapping[str, tuple[str, ...]] = {
     "tasks.yaml": ("Planner",),
     "report.md": (*REPORTERS, "Orchestrator"),
 }
-"""The roles that write the content of each artifact of a session, the usual one first."""
+"""The roles that write the content of each artifact of a session, the usual one first.
+
+Each artifact follows from those before it.
+"""
 
 
 def artifacts_of(role: str, mode: str) -> list[str]:
@@ -62,10 +65,23 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "research": ("SpecAgent", "Architect", "Planner"),
     "approve-design-history.jsonl": CORRECTORS,
 }
-"""The roles that need to read each file. A broken one stops them, and a missing one once the session needs it."""
+"""The roles that need to read each file. A missing one stops them once the session needs it."""
 
 SHARED = ("spec.md", "acceptance.json", "adr", "tasks.yaml")
 """The files that every agent reads where they exist; while the design is corrected, it reads the artifacts of all."""
+
+
+def names_to_read(role: str, state: str) -> list[str]:
+    """Return the files and folders of a session that a role reads where they exist."""
+    own = (name for name, roles in READERS.items() if role in roles)
+    return [*(WRITERS if state == "APPROVE_DESIGN" else SHARED), *own]
+
+
+def names_before(role: str, mode: str) -> list[str]:
+    """Return the artifacts from which a role makes its own; all of them for a role that writes none."""
+    names, own = [*WRITERS], artifacts_of(role, mode)
+    return names[: min(map(names.index, own), default=len(names))]
+
 
 OWNERS: Mapping[str, frozenset[str]] = {
     **{name: frozenset(roles) for name, roles in WRITERS.items()},

@@ -97,7 +97,7 @@ def _move(writer: SessionWriter, session: Session, goal: str) -> NextActor | Non
     if step.name == "dispatch" and worked_on and worked_on.status == "blocked":
         command = command_of(session, "task", task, "--to", "not-started", "--role", run.ROLE)
         return NextActor(reason=f"{task} is blocked. Resolve that, then let it begin again.", command=command)
-    if step.name == "dispatch" and not broken_files(session, step.role):
+    if step.name == "dispatch" and not broken_files(session, step.role, task):
         return NextActor(task, step.role, goal=goal if step.needs_goal else "")
     if step.name == "fix":
         return NextActor(task, "Integrator" if task == "meta" else "Coder", loop=target)
