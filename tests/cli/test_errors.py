@@ -37,14 +37,14 @@ def wraps(given):
 
     try:
         signal.raise_signal(signal.SIGTERM)
-    except Exception as error:
-        raise ValueError("Unable to configure formatter") from error
+    finally:
+        raise OSError(39, "Directory not empty", "objects")
 """
 
 
 @pytest.fixture
 def failing(accord: Accord) -> Accord:
-    """An accord with three more commands: an error of the operating system, a bug, and a signal that is wrapped."""
+    """An accord with three more commands: an error of the operating system, a bug, and a signal, then an error."""
     accord.file("failing_commands.py", FAILING)
     accord.monkeypatch.syspath_prepend(str(accord.home))
     for name in ("fails", "broken", "wraps"):
@@ -141,9 +141,9 @@ def test_an_error_after_the_document_adds_no_second_one(failing: Accord) -> None
     assert "No space left" in ended.err
 
 
-def test_a_signal_that_a_library_turns_into_its_own_error_is_an_interruption(failing: Accord) -> None:
+def test_a_signal_that_another_error_follows_is_an_interruption(failing: Accord) -> None:
     ended = failing("wraps")
-    assert (ended.code, "interrupted by a signal" in ended.err, "Internal error" in ended.err) == (3, True, False)
+    assert (ended.code, "interrupted by a signal" in ended.err, "objects" in ended.err) == (3, True, False)
 
 
 def test_an_internal_error_is_reported_as_one(failing: Accord) -> None:

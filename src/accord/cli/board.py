@@ -224,7 +224,7 @@ def _serve(
     )
     server = uvicorn.Server(config)
     with open_listener(port) as listener:
-        for number in (signal.SIGINT, signal.SIGTERM):  # from here on they end it, as the line below says
+        for number in (signal.SIGINT, signal.SIGTERM):  # they end the server with 0, as the announced line says
             signal.signal(number, server.handle_exit)
         url = f"http://{HOST}:{listener.getsockname()[1]}/"
         announce(f"Board: {url}  (Ctrl-C ends it)")

@@ -9,6 +9,7 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
@@ -173,9 +174,8 @@ def main(args: list[str] | None = None) -> None:
     printed, args = Printed(), sys.argv[1:] if args is None else args
     settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}
     settings["color"] = wants_color(os.environ)
-    _set_handler(_stop)
     try:
-        code = int(accord.main(args=args, prog_name="accord", **settings) or 0)
+        code = _run(args, settings)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = error.exit_code
@@ -204,19 +204,42 @@ def _with_failures(code: int, args: list[str], printed: Printed) -> int:
     return code or (Stopped.exit_code if failures else 0)
 
 
-def _set_handler(handler: Callable[[int, FrameType | None], NoReturn] | signal.Handlers) -> None:
+def _run(args: list[str], settings: Mapping[str, Any]) -> int:
+    """Run the command and return its exit code. A signal interrupts it only once, and not its report."""
+    _set_handler(_stop)
+    try:
+        return int(accord.main(args=args, prog_name="accord", **settings) or 0)
+    finally:
+        _delay_signals()
+
+
+def _set_handler(handler: Callable[[int, FrameType | None], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> NoReturn:
+    _delay_signals()
     raise Interrupted("The process was interrupted by a signal.", hint="Run the same command again to continue.")
 
 
+_REPORT_SECONDS = 10.0
+"""A runner that cancels a job kills the process after so long."""
+
+
+def _delay_signals() -> None:
+    """Ignore signals while the command cleans up and reports, as Ctrl-C often comes twice; later, one ends it all."""
+    until = time.monotonic() + _REPORT_SECONDS
+    _set_handler(lambda *_: os._exit(Interrupted.exit_code) if time.monotonic() > until else None)
+
+
 def to_problem(error: BaseException) -> Problem:
-    """Return any error as one with a message, a hint and, by its class, an exit code."""
-    if isinstance(error, Problem):
-        return error
+    """Return any error as one with a message, a hint and, by its class, an exit code; a signal behind it counts."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, Interrupted):
+        behind = behind.__context__
+    if isinstance(problem := behind or error, Problem):
+        return problem
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         if isinstance(error, click.BadParameter) and (variable := variable_behind(context, error.param)):
@@ -246,7 +269,6 @@ _OUTCOMES = {1: "rejected", 3: "stopped", 4: "refused"}
 
 def _report_error(error: Problem, args: list[str], printed: Printed) -> int:
     """Report how a command ended on stderr, to the runner and as JSON where wanted; return the exit code."""
-    _set_handler(signal.SIG_IGN)  # Ctrl-C often comes twice, and the report is to be whole
     head = click.style("accord:", bold=True)
     click.echo(f"{head} {one_line(error.message)}", err=True, color=wants_color(os.environ))
     if error.hint:

@@ -64,9 +64,9 @@ def is_step() -> bool:
 
 def leave_outputs(values: Mapping[str, str]) -> None:
     """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
-    printed_output().has_outputs = True
     if path := os.environ.get("GITHUB_OUTPUT"):
         attempt(f"the outputs of this step to {path}", lambda: _append_outputs(Path(path), values))
+    printed_output().has_outputs = True
 
 
 def _append_outputs(path: Path, values: Mapping[str, str]) -> None:

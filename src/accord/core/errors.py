@@ -6,7 +6,8 @@ AccordError
 ├── Stopped          3  stopped part-way; running the same command again continues
 └── Refused          4  GitHub or git refuses for a reason that running again does not fix
 
-``Interrupted`` is not one of them: what handles errors, here and in libraries, must not take a signal for one.
+``AccordError`` and ``Interrupted``, which is a signal, are a ``Problem``. ``Interrupted`` is not an ``Exception``:
+handlers of errors, also those in libraries, must not catch a signal.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ def counting_stop_signals() -> Iterator[StopSignals]:
         yield stop
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is note:  # not where the third signal set another
+                signal.signal(number, handler)
 
 
 class Program(Frozen):
