@@ -24,7 +24,7 @@ from accord.cli.output import (
 )
 from accord.cli.sources import at_top, github_for, read_bytes, read_trusted
 from accord.cli.step import as_output, long_table, present, redacted_cell, report_step
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Problem, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding, count_of
 from accord.engine.operations import OperationLog
 from accord.files.store import can_be_written
@@ -133,7 +133,7 @@ def _report(
     actions: Sequence[LabelAction],
     findings: Sequence[Finding],
     given: _LabelFileArguments,
-    problem: AccordError | None = None,
+    problem: Problem | None = None,
     log: OperationLog | None = None,
 ) -> None:
     document: dict[str, object] = {

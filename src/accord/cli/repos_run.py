@@ -8,7 +8,7 @@ from accord.board.facts import read_repository
 from accord.board.models import address_of
 from accord.board.work import overview_of_work
 from accord.core.clock import SystemClock
-from accord.core.errors import Refused
+from accord.core.errors import Interrupted, Refused
 from accord.core.findings import Severity, count_of
 from accord.doctor.checks import doctor_checks
 from accord.git.branches import folder_at_head
@@ -43,6 +43,8 @@ def sync_kit(connection: Connection, pin: Pin, *, is_dry_run: bool) -> ManyResul
     """Sync the consumer kit by a pull request."""
     repository = connection.repository
     synced = sync_repository(connection.github, repository, shipped_kit(), pin, is_dry_run=is_dry_run)
+    if isinstance(synced.error, Interrupted):
+        raise synced.error
     if synced.error:
         return failed_result(repository, synced.error)
     changed = len(synced.plan.changes) if synced.plan else 0
@@ -59,7 +61,9 @@ def sync_labels(connection: Connection, *, is_dry_run: bool) -> ManyResult:
     if not is_dry_run:
         ended, problem = apply_labels(github, changes, lambda _: None)
         refused = [f"{action.name}: {action.error}" for action in ended if action.action == FAILED]
+        if problem:
+            raise problem
         if refused:
-            return failed_result(connection.repository, problem or Refused(" ".join(refused)))
+            return failed_result(connection.repository, Refused(" ".join(refused)))
     outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
     return result_of(connection, outcome, f"{len(changes)} labels")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
+from accord.core.errors import BrokenContract, Interrupted, Problem, Stopped, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
 from accord.core.frozen import Frozen
 from accord.files.store import write_whole
@@ -141,7 +141,7 @@ def run_shard(
     on_result: Callable[[ManyResult], None],
     file: Path | None = None,
 ) -> list[ManyResult]:
-    """Work on each repository; an error in one does not end the others, but several stops in a row do.
+    """Work on each repository; an error in one does not end the others, but several stops in a row or a signal do.
 
     Each result becomes a line of the new ``file`` at once. Those that were not reached are pending.
     """
@@ -149,19 +149,21 @@ def run_shard(
         write_whole(file, "")
     results: list[ManyResult] = []
     for name in names:
+        problem: Problem | None = None
         try:
             result = task(name)
         except WrongUsage:
             raise
-        except AccordError as error:
-            result = failed_result(name, error)
+        except Problem as error:
+            problem, result = error, failed_result(name, error)
         results.append(result)
         if file is not None:
             with file.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(result.as_json(), ensure_ascii=False) + "\n")
         on_result(result)
         last = results[-STOPS_IN_A_ROW:]
-        if len(last) == STOPS_IN_A_ROW and all(each.outcome is ManyOutcome.STOPPED for each in last):
+        are_stops = len(last) == STOPS_IN_A_ROW and all(each.outcome is ManyOutcome.STOPPED for each in last)
+        if are_stops or isinstance(problem, Interrupted):
             break
     return with_pending(names, {result.repository.lower(): result for result in results})
 
@@ -172,12 +174,12 @@ def result_of(connection: Connection, outcome: ManyOutcome, note: str = "", url:
     return ManyResult(connection.repository, outcome, note, url, requests.read, requests.write)
 
 
-def outcome_of(error: AccordError) -> ManyOutcome:
+def outcome_of(error: Problem) -> ManyOutcome:
     """Return the outcome of an error."""
-    return ManyOutcome.STOPPED if isinstance(error, Stopped) else ManyOutcome.REFUSED
+    return ManyOutcome.STOPPED if isinstance(error, (Stopped, Interrupted)) else ManyOutcome.REFUSED
 
 
-def failed_result(repository: str, error: AccordError) -> ManyResult:
+def failed_result(repository: str, error: Problem) -> ManyResult:
     """Return the result for a repository that an error ended."""
     return ManyResult(repository, outcome_of(error), f"{error.message} {error.hint}".strip())
 

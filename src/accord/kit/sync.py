@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from accord.core.errors import AccordError, Refused, Stopped
+from accord.core.errors import Problem, Refused, Stopped
 from accord.core.frozen import Frozen
 from accord.core.refusals import known_refusal
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus, skipped_if
@@ -74,7 +74,7 @@ class SyncResult(Frozen):
     outcome: ManyOutcome
     plan: KitPlan | None = None  # None where the repository could not be read
     pull: Pull | None = None
-    error: AccordError | None = None
+    error: Problem | None = None
     delivery: DeliveredCommit | None = None  # the commit that was made now
     operations: Sequence[LedgerEntry] = ()
 
@@ -95,7 +95,7 @@ class SyncResult(Frozen):
 
 
 def sync_repository(github: GitHub, repository: str, kit: Kit, pin: Pin, *, is_dry_run: bool = False) -> SyncResult:
-    """Sync one repository's kit by a pull request. Raises no AccordError: the result has it."""
+    """Sync one repository's kit by a pull request. Raises no Problem: the result has it."""
     plan, log = None, OperationLog(is_dry_run)
     try:
         installed = github.find_file(PLACE, "HEAD")
@@ -117,7 +117,7 @@ def sync_repository(github: GitHub, repository: str, kit: Kit, pin: Pin, *, is_d
         pull = shown or proposal.open_pull or pull
         outcome = ManyOutcome.PLANNED if is_dry_run else ManyOutcome.APPLIED
         return SyncResult(repository, outcome, plan, pull, delivery=delivery, operations=log.entries)
-    except AccordError as error:
+    except Problem as error:
         if isinstance(error, Forbidden) and not known_refusal(error.message):
             error.hint = _PERMISSIONS
         return SyncResult(repository, outcome_of(error), plan, error=error, operations=log.entries)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.agents.registry import label_entries
-from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Interrupted, Problem, Refused, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.frozen import Frozen
 from accord.core.shapes import read_shape
@@ -173,10 +173,10 @@ def apply_labels(
     on_action: Callable[[LabelAction], None],
     log: OperationLog | None = None,
     track: Callable[[LabelAction], AbstractContextManager[object]] = nullcontext,
-) -> tuple[list[LabelAction], AccordError | None]:
+) -> tuple[list[LabelAction], Problem | None]:
     """Apply the actions until GitHub is unreachable or forbids all; return how they ended, and that error.
 
-    Each change is made in a block of ``track``.
+    Each change is made in a block of ``track``. After a signal, the actions that were not begun are left out.
     """
 
     def send(action: LabelAction) -> None:
@@ -184,21 +184,26 @@ def apply_labels(
             _apply(github, action)
 
     ended, log = list[LabelAction](), log or OperationLog()
-    problem: AccordError | None = None
+    problem: Problem | None = None
     for action in actions:
         result, refusal = action, problem
         try:
             if action.is_change and problem is None:
                 log.write("sync-label", action.name, partial(send, action))
-        except (Stopped, Refused) as error:
-            refusal = error
-            is_of_all = isinstance(error, (Stopped, Forbidden)) or (isinstance(error, NotThere) and not action.found)
+        except Problem as error:
+            refusal, is_there = error, action.found or not isinstance(error, NotThere)
+            is_of_all = isinstance(error, Forbidden) or not (isinstance(error, Refused) and is_there)
             problem = error if is_of_all else None
         if refusal is not None and action.is_change:
             hint = "" if refusal is problem else f" {refusal.hint}"
             result = replace(action, action=FAILED, error=f"{refusal.message}{hint}".rstrip())
         ended.append(result)
-        on_action(result)
+        try:
+            on_action(result)
+        except Problem as error:
+            problem = problem or error
+        if isinstance(problem, Interrupted):
+            break
     return ended, problem
 
 
