@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import get_args
 
@@ -23,11 +25,14 @@ class _McpArguments(RootArguments):
 def mcp(given: _McpArguments) -> None:
     """Offer an agent tools that check its result while it works.
 
-    Serves the Model Context Protocol on stdin and stdout. Agents start it; see docs/mcp.md for their settings.
+    Serves the Model Context Protocol on stdin and stdout, until stdin ends. Agents start it; see docs/mcp.md for their
+    settings.
     """
     if given.session and given.no_session:
         raise WrongUsage("`--session` and `--no-session` exclude each other.", hint="Remove one of them.")
     with needs_extra("mcp", "The MCP server"):
         from accord.mcp.server import server_for
     workspace = Workspace(given.run_dir.resolve(), given.root.resolve(), given.role, given.base, given.session)
+    for number in (signal.SIGINT, signal.SIGTERM):  # the thread that reads stdin would keep the process alive
+        signal.signal(number, lambda *_: os._exit(0))
     server_for(workspace, has_session_tools=not given.no_session).run("stdio")
