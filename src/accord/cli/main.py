@@ -187,7 +187,9 @@ def main(args: list[str] | None = None) -> None:
     finally:
         if debug := sys.modules.get("accord.cli.debug"):
             debug.stop_log()
-    sys.exit(_with_failures(code, args, printed))
+    code = _with_failures(code, args, printed)
+    _set_handler(signal.SIG_IGN)  # Python resets handlers before the process ends
+    sys.exit(code)
 
 
 def _with_failures(code: int, args: list[str], printed: Printed) -> int:
@@ -213,7 +215,7 @@ def _run(args: list[str], settings: Mapping[str, Any]) -> int:
         _delay_signals()
 
 
-def _set_handler(handler: Callable[[int, FrameType | None], None]) -> None:
+def _set_handler(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)
 

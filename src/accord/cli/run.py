@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -29,7 +28,15 @@ from accord.cli.options import (
 )
 from accord.cli.output import one_line, redactor
 from accord.cli.receipts import show_receipt
-from accord.cli.run_step import RunnerCommand, RunStatus, check_step, finish_options, report_run, require_result
+from accord.cli.run_step import (
+    RunnerCommand,
+    RunStatus,
+    check_step,
+    finish_options,
+    leave_outputs_file,
+    report_run,
+    require_result,
+)
 from accord.cli.sources import github_for, local_policy, posting_to, read_text, regular_file
 from accord.core.clock import SystemClock
 from accord.core.environment import is_in_actions
@@ -38,7 +45,7 @@ from accord.core.kinds import KINDS
 from accord.core.schemas import strict_form
 from accord.engine.operations import LedgerEntry, OperationLog, OperationStatus
 from accord.engine.receipts import Receipt
-from accord.files.store import can_be_written, write_whole
+from accord.files.store import can_be_written
 from accord.gha.step import command as workflow_command
 from accord.gha.step import inert
 from accord.git.branches import DEFAULT_AUTHOR, check_author
@@ -241,7 +248,8 @@ def publish(given: _PublishArguments) -> int:
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
     Run it again at any time: pushed changes are recognized. Exits 0 whenever the outputs were written,
-    however the push went. Wrong options exit 2, and an invalid registry 1; in a workflow, they leave outputs, too.
+    however the push went. A signal exits 3, wrong options 2, and an invalid registry 1; in a workflow, they leave
+    outputs, too.
     In a terminal, a missing RUN_DIR or an invalid branch exits 2. There, and never in a workflow, RUN_DIR supplies
     the branch and the pull request that no option names.
     """
@@ -289,9 +297,9 @@ def publish(given: _PublishArguments) -> int:
         except (Stopped, Refused, NoToken) as error:
             finishing = replace(finish_options(None, local_policy()), pr_body=body, log=log)
             found = finish(run_dir, replace(finishing, connection_error=push_error(error)), record)
-    report_run(found, given, run_dir, log)
     if given.outputs and not given.dry_run:
-        write_whole(given.outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
+        leave_outputs_file(given.outputs, found)
+    report_run(found, given, run_dir, log)
     return int(found.exit_code) if given.fail else 0
 
 

@@ -22,6 +22,7 @@ from accord.cli.options import Command, FormatArguments
 from accord.cli.output import (
     CLEAR_LINE,
     Json,
+    attempt,
     duration,
     is_screen,
     one_line,
@@ -36,7 +37,7 @@ from accord.core.environment import is_in_actions
 from accord.core.errors import AccordError, BrokenContract, Interrupted, NoToken, Problem, Stopped, WrongUsage
 from accord.core.findings import count_of, has_errors
 from accord.engine.operations import OperationLog
-from accord.files.store import DISK_FULL, can_be_written
+from accord.files.store import DISK_FULL, can_be_written, write_whole
 from accord.gha.step import command
 from accord.runner.causes import InternalErrorKind
 from accord.runner.contract import BROKEN_RESULT, placed_text
@@ -84,20 +85,32 @@ def _outputs_of_failure(ctx: click.Context | None = None) -> Iterator[None]:
     try:
         yield
     except (Problem, click.UsageError, OSError) as error:
-        if os.environ.get("GITHUB_OUTPUT") and not (ctx and (ctx.obj.has_outputs or ctx.params.get("dry_run"))):
+        file = ctx and ctx.params.get("outputs")
+        if (file or os.environ.get("GITHUB_OUTPUT")) and not (
+            ctx and (ctx.obj.has_outputs or ctx.params.get("dry_run"))
+        ):
             from accord.cli.main import to_problem
             from accord.runner.finish import outputs_of_error
 
-            failure = InternalError.of(_kind_of(error), to_problem(error))
+            problem = to_problem(error)
+            failure = InternalError.of(_kind_of(error, problem), problem)
             found = outputs_of_error(failure, redactor(), local_policy())
+            if file and can_be_written(file):
+                leave_outputs_file(file, found)
             with suppress(AccordError):
                 leave_outputs(found.as_outputs())
                 leave_summary(summary_page(found))
         raise
 
 
-def _kind_of(error: BaseException) -> InternalErrorKind:
-    if isinstance(error, Interrupted):
+def leave_outputs_file(file: Path, outputs: RunOutputs) -> None:
+    """Write a run's outputs, which are redacted already, as JSON."""
+    text = json.dumps(outputs.as_outputs(), indent=2, ensure_ascii=True) + "\n"
+    attempt(f"the outputs to {file}", lambda: write_whole(file, text))
+
+
+def _kind_of(error: BaseException, problem: Problem) -> InternalErrorKind:
+    if isinstance(problem, Interrupted):
         return "cancelled"
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         return "disk-full"
