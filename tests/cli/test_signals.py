@@ -95,7 +95,7 @@ def test_a_signal_at_any_request_ends_the_command_and_is_reported_as_one(
 
 
 @pytest.mark.parametrize(("number", "nth"), [(1, 5), (2, 30)])
-def test_what_was_done_before_a_signal_is_reported(accord: Accord, stage: Stage, number: int, nth: int) -> None:
+def test_a_signal_leaves_a_report_of_the_work_before_it(accord: Accord, stage: Stage, number: int, nth: int) -> None:
     accord.on(stage)
     accord.file("repositories.txt", "- octo/web\n- octo/api\n- octo/none\n")
     step = accord.in_step()
