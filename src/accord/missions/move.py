@@ -181,7 +181,7 @@ def _has_work_of(mission: Mission, wp_id: str, begun: str, named: str, git: Miss
 def _joins_other_work(mission: Mission, wp_id: str, begun: str, named: str, git: MissionGit) -> bool:
     """Tell whether the files name the branch of other work for work on a lost one, which no merge brought there.
 
-    A new name is not in the newest ``lanes.json`` with the lost lane. Without a commit of that, other work was first.
+    The newest committed ``lanes.json`` with the lost lane shows which names are new.
     """
     own = mission.log.by_work_package[wp_id]
     given = [event.at for event in own if event.to_lane in ("in_progress", "for_review")] or [own[-1].at]
@@ -194,7 +194,7 @@ def _joins_other_work(mission: Mission, wp_id: str, begun: str, named: str, git:
             there = next(listed, [wp_id])
             is_new = wp_id in there
             return not is_new and any(begun_branch(one, named if one.wp_id in there else "") == named for one in others)
-    return any(begun_branch(event, "") == named and event.at <= given[0] for event in others)
+    return False
 
 
 @once_for_mission
