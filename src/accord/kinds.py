@@ -25,6 +25,10 @@ def _are_tasks(value: Any) -> bool:
     return not entries or any(is_mark(task.get(key)) for task in tasks for key, is_mark in _TASK.items())
 
 
+def _are_criteria(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(entry, dict) and "verify" in entry for entry in value)
+
+
 def _is_given(value: Any) -> bool:
     return value is not None
 
@@ -209,7 +213,8 @@ _TABLE = (
         Kind(
             "session-acceptance",
             lambda: _sessions()["acceptance"],
-            {_CRITERIA: _is(list)},
+            {_CRITERIA: _is(list), "criteria": _are_criteria},
+            has_any=True,
             is_alone=True,
             list_key=_CRITERIA,
         ),

@@ -209,6 +209,15 @@ def test_each_door_refuses_a_lost_lane_that_is_begun_again_only_on_purpose(code:
     assert [step.op for step in start(code).operations] == ["worktree"]
 
 
+def test_a_lost_lane_is_begun_again_from_a_target_that_only_origin_has(code: Project) -> None:
+    lose(begun(code))
+    code.git("update-ref", "refs/remotes/origin/main", "main")
+    code.git("checkout", "--quiet", "--detach")
+    code.git("branch", "--quiet", "-D", "main")
+    with pytest.raises(BrokenContract, match=f"branch {BRANCH} origin/main`"):
+        start(code)
+
+
 @pytest.mark.parametrize("status", ["planned", "blocked"])
 def test_a_lane_stays_lost_while_the_work_is_put_back(code: Project, status: str) -> None:
     lose(begun(code))

@@ -13,9 +13,8 @@ from support.sessions import TASKS as PLAN
 
 from accord.core.clock import parse_timestamp
 from accord.core.documents import read_object
-from accord.core.errors import BrokenContract
 from accord.core.findings import Severity
-from accord.core.kinds import KINDS
+from accord.core.kinds import KINDS, check_document
 from accord.files.yaml import read_mapping
 from accord.sessions.decision_rules import check_gate, is_approval, is_change_request
 from accord.sessions.models import ROLES, SessionStatus
@@ -568,12 +567,13 @@ def test_criteria_without_the_rest_of_the_key_are_read(criteria: list[Any] | Non
     written = {"criteria": acceptance()["acceptance_criteria"] if criteria is None else criteria}
     said = ACCEPTANCE.check(ACCEPTANCE.read(json.dumps(written).encode()))
     assert [one.path for one in said] == expected
+    found, _ = check_document(json.dumps(written).encode(), None)
+    assert found == (None if expected else "session-acceptance"), "the entries show the kind"
 
 
 def test_a_bare_array_of_criteria_is_named_as_one() -> None:
-    with pytest.raises(BrokenContract) as caught:
-        ACCEPTANCE.read(json.dumps(acceptance()["acceptance_criteria"]).encode())
-    (said,) = caught.value.findings
+    raw = json.dumps(acceptance()["acceptance_criteria"]).encode()
+    (said,) = check_document(raw, "session-acceptance")[1]
     assert (said.code, said.hint) == ("bare-array", 'Write it as `{"acceptance_criteria": […]}`.')
 
 

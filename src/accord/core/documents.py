@@ -73,7 +73,7 @@ def read_object(raw: bytes) -> Document:
     if not isinstance(value, dict):
         message = f"Found {_name(value)} where one JSON object is expected."
         hint = "Write one object."
-        if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+        if isinstance(value, list) and value and all(isinstance(entry, dict) and "role" in entry for entry in value):
             hint = "Remove `[` and `]`." if len(value) == 1 else "Write each entry as one object, in a file of its own."
         raise _broken_contract("not-json", message, hint, line=1)
     document = Document(value, text, start, is_alone)

@@ -249,7 +249,7 @@ def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = ""
     """Check one document, read as its kind or file name says; return its kind (None: unknown) and the findings."""
     form = KINDS[kind].form if kind else format_of(path)
     try:
-        document = READERS[form](raw)
+        document = KINDS[kind].read(raw) if kind else READERS[form](raw)
         try:
             found = kind_for(kind, document.value, form)
         except BrokenContract as broken:

@@ -342,7 +342,8 @@ def lane_problem_of(
         command = f"{at} branch {name} {heads[0]}"
         text = f"The branch {lost} of its lane is lost, but a merge brought its work into {git.target_name}."
         return LaneProblem(f"{text} Run `{command}`.", command)
-    command, base = f"{at} branch {name} COMMIT", shlex.quote(git.target_name or "BASE")
+    target = next((short_ref(ref) for ref in git.refs(git.target_name)), git.target_name)
+    command, base = f"{at} branch {name} COMMIT", shlex.quote(target or "BASE")
     fetch = f"`{at} fetch origin {shlex.quote(lost)}:{name}`, or " if git.has_origin else ""
     text = f"The branch {lost} of its lane is lost: work on it began, but it exists neither here nor at origin."
     source = f"`git log {base}` names if it was merged, else `git fsck --lost-found`"
