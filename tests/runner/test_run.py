@@ -11,7 +11,7 @@ import pytest
 from support.agent_bench import Bench, Left
 from support.trees import commit
 
-from accord.runner.record import make_writable, restore_if_replaced
+from accord.runner.record import OUTPUTS, make_writable, restore_if_replaced
 
 A, B = "correct-ho", "rse-battery"
 SECRET = A + B
@@ -315,6 +315,12 @@ def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["write_text('{}')", "mkdir()"])
+def test_an_agent_leaves_no_outputs_with_which_a_loop_would_go_on(bench: Bench, way: str) -> None:
+    left = bench.script(f"import pathlib\npathlib.Path({str(bench.top / 'run' / OUTPUTS)!r}).{way}")
+    assert (left.code, left.outputs["exit-code"], (left.folder / OUTPUTS).exists()) == (0, "0", False)
+
+
 def test_a_run_folder_that_is_not_empty_or_inside_the_work_tree_is_refused(bench: Bench) -> None:
     assert bench.script("print(1)").code == 0
     for options, problem in (((), "not empty"), (("--run-dir", "here"), "outside")):

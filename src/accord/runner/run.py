@@ -90,7 +90,9 @@ def _write_record(record: RunRecord, folder: Path, progress: RunProgress, job: J
     record, path = record.model_copy(update={"error": error, **texts}), folder / layout.RECORD
     try:
         layout.make_writable(path)
-        (folder / _RESERVE).unlink(missing_ok=True)
+        layout.make_writable(folder / layout.OUTPUTS)
+        for name in (_RESERVE, layout.OUTPUTS):  # an agent may have written outputs of its own
+            (folder / name).unlink(missing_ok=True)
         write_whole(path, record.model_dump_json(indent=2) + "\n")
     except OSError as error:
         return record.model_copy(update={"error": record.error or _error_of(error, progress)})
